@@ -1,0 +1,56 @@
+#include "bindings.hpp"
+
+#include "alphapath/blas.hpp"
+#include "simd/isa.hpp"
+
+#include <nanobind/stl/string.h>
+
+namespace nb = nanobind;
+
+namespace alphapath::bindings {
+
+namespace {
+
+template <class F> void take_pointer(F& target, nb::handle functions, const char* name) {
+  nb::object capsule = functions[name];
+  const char* signature = PyCapsule_GetName(capsule.ptr());
+  void* pointer = PyCapsule_GetPointer(capsule.ptr(), signature);
+  if (pointer == nullptr) throw nb::python_error();
+  target = reinterpret_cast<F>(pointer);
+}
+
+void use_blas(nb::handle cython_blas, nb::handle cython_lapack) {
+  Blas& b = blas();
+  take_pointer(b.sgemm, cython_blas, "sgemm");
+  take_pointer(b.dgemm, cython_blas, "dgemm");
+  take_pointer(b.dsyrk, cython_blas, "dsyrk");
+  take_pointer(b.dtrsm, cython_blas, "dtrsm");
+  take_pointer(b.dtrsv, cython_blas, "dtrsv");
+  take_pointer(b.dpotrf, cython_lapack, "dpotrf");
+}
+
+} // namespace
+
+std::function<bool()> make_signal_check() {
+  return [] {
+    nb::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() == 0) return false;
+    PyErr_Clear();
+    return true;
+  };
+}
+
+} // namespace alphapath::bindings
+
+NB_MODULE(_core, m) {
+  m.doc() = "The compiled core of alphapath.";
+  m.def("use_blas", &alphapath::bindings::use_blas, nb::arg("cython_blas"),
+        nb::arg("cython_lapack"),
+        "Take the BLAS and LAPACK entry points from SciPy's exported capsules.");
+  m.def(
+      "instruction_set",
+      [] { return std::string(alphapath::simd::isa_name(alphapath::simd::active_isa())); },
+      "The instruction set chosen for the hot loops.");
+  alphapath::bindings::bind_kernels(m);
+  alphapath::bindings::bind_solvers(m);
+}

@@ -1,0 +1,34 @@
+// BLAS and LAPACK by function pointer. The core links no BLAS: whoever embeds it hands in the
+// Fortran entry points once (the Python module takes those that SciPy exports).
+#pragma once
+
+namespace alphapath {
+
+struct Blas {
+  using Gemm32 = void (*)(const char*, const char*, const int*, const int*, const int*,
+                          const float*, const float*, const int*, const float*, const int*,
+                          const float*, float*, const int*);
+  using Gemm64 = void (*)(const char*, const char*, const int*, const int*, const int*,
+                          const double*, const double*, const int*, const double*, const int*,
+                          const double*, double*, const int*);
+  using Syrk64 = void (*)(const char*, const char*, const int*, const int*, const double*,
+                          const double*, const int*, const double*, double*, const int*);
+  using Trsm64 = void (*)(const char*, const char*, const char*, const char*, const int*,
+                          const int*, const double*, const double*, const int*, double*,
+                          const int*);
+  using Trsv64 = void (*)(const char*, const char*, const char*, const int*, const double*,
+                          const int*, double*, const int*);
+  using Potrf64 = void (*)(const char*, const int*, double*, const int*, int*);
+
+  Gemm32 sgemm = nullptr;
+  Gemm64 dgemm = nullptr;
+  Syrk64 dsyrk = nullptr;
+  Trsm64 dtrsm = nullptr;
+  Trsv64 dtrsv = nullptr;
+  Potrf64 dpotrf = nullptr;
+};
+
+/// The pointers in use; all null until the embedder has set them.
+Blas& blas();
+
+} // namespace alphapath

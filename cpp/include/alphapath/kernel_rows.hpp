@@ -1,0 +1,43 @@
+// Kernel rows as the solvers see them.
+//
+// Values are stored centred:  K_ij = stored_ij + offset_i + offset_j.
+// For rbf the store holds expm1(-gamma d^2) and every offset is 1/2; for a centred linear kernel
+// offset_i = m'x_i - |m|^2/2. Under sum(beta) = const an offset only shifts every gradient by the
+// same number, so solvers with the equality constraint work on the stored values as they are.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+namespace alphapath {
+
+enum class Precision { float32, float64 };
+
+/// One row, alive as long as `pin` (null where the store itself keeps the row for ever).
+struct KernelRow {
+  const void* data = nullptr;
+  std::shared_ptr<const void> pin;
+};
+
+/// Read-only and shared by any number of threads; never permuted, never mixed with labels.
+class KernelRows {
+public:
+  virtual ~KernelRows() = default;
+
+  virtual std::size_t size() const = 0;
+  /// Elements from one row to the next: size() rounded up to a multiple of 16. Rows start on
+  /// 64-byte boundaries and their padding is zero.
+  virtual std::size_t stride() const = 0;
+  virtual Precision precision() const = 0;
+  /// All rows in one piece, row i at i * stride(); null where rows are computed on demand.
+  virtual const void* full() const = 0;
+  virtual KernelRow row(std::size_t i) const = 0;
+  /// A hint that these rows are wanted soon; computing them together is cheaper than one by one.
+  virtual void prefetch(std::span<const std::size_t> rows) const = 0;
+  /// Stored (centred) diagonal, size() values.
+  virtual std::span<const double> diagonal() const = 0;
+  virtual std::span<const double> offset() const = 0;
+};
+
+} // namespace alphapath
