@@ -93,68 +93,60 @@ inline V<T> left_slope(V<T> g, const Marks& m, unsigned shift, T epsilon) {
   return g + (expand<T>(m.positive >> shift) ? splat<T>(epsilon) : splat<T>(-epsilon));
 }
 
-constexpr std::size_t n_running = 2; // independent chains, to hide the latency of compare and blend
+/// Calls visit(state, element) for every vector of n elements, alternating between two states so
+/// that the latency of compare and blend is hidden.
+template <class T, class State, class Visit>
+inline void alternate(State& a, State& b, std::size_t n, const Visit& visit) {
+  constexpr std::size_t width = Vec<T>::width;
+  std::size_t k = 0;
+  for (; k + 2 * width <= n; k += 2 * width) {
+    visit(a, k);
+    visit(b, k + width);
+  }
+  if (k < n) visit(a, k);
+}
 
 template <class T> struct SelectState {
-  Running<T> lowest[n_running]; // of -slope, so that "larger is better" serves both passes
-  V<T> highest[n_running];
+  Running<T> lowest{splat<T>(-infinity<T>), M<T>{}}; // of -slope: larger is better
+  V<T> highest = splat<T>(-infinity<T>);
 };
-
-template <class T, bool HasKink>
-inline void select_part(SelectState<T>& s, std::size_t which, V<T> g, const Marks& m,
-                        std::size_t element, T epsilon) {
-  const unsigned shift = element % chunk;
-  const V<T> rising = right_slope<T, HasKink>(g, m, shift, epsilon);
-  const V<T> falling = left_slope<T, HasKink>(g, m, shift, epsilon);
-  keep_larger<T>(s.lowest[which], expand<T>(m.up >> shift) ? -rising : splat<T>(-infinity<T>),
-                 static_cast<typename Vec<T>::lane>(element));
-  const V<T> candidate = expand<T>(m.down >> shift) ? falling : splat<T>(-infinity<T>);
-  s.highest[which] = candidate > s.highest[which] ? candidate : s.highest[which];
-}
 
 template <class T, bool HasKink>
 Extremes<T> update_and_select_impl(T* g, const T* row_i, const T* row_j, T step,
                                    const Marks* marks, std::size_t n_chunks, T epsilon) {
-  constexpr std::size_t width = Vec<T>::width;
-  SelectState<T> s;
-  for (std::size_t u = 0; u < n_running; ++u) {
-    s.lowest[u] = {splat<T>(-infinity<T>), M<T>{}};
-    s.highest[u] = splat<T>(-infinity<T>);
-  }
   const V<T> t = splat<T>(step);
-  for (std::size_t c = 0; c < n_chunks; ++c) {
-    const Marks m = marks[c];
-    for (std::size_t part = 0; part < chunk / width; ++part) {
-      const std::size_t k = c * chunk + part * width;
-      const V<T> updated = load<T>(g + k) + t * (load<T>(row_i + k) - load<T>(row_j + k));
-      *reinterpret_cast<V<T>*>(g + k) = updated;
-      select_part<T, HasKink>(s, (k / width) % n_running, updated, m, k, epsilon);
-    }
-  }
-  const Found<T> low = reduce<T>(merge<T>(s.lowest[0], s.lowest[1]));
-  const V<T> high = s.highest[0] > s.highest[1] ? s.highest[0] : s.highest[1];
+  SelectState<T> a, b;
+  alternate<T>(a, b, n_chunks * chunk, [=](SelectState<T>& s, std::size_t k) {
+    const V<T> updated = load<T>(g + k) + t * (load<T>(row_i + k) - load<T>(row_j + k));
+    *reinterpret_cast<V<T>*>(g + k) = updated;
+    const Marks& m = marks[k / chunk];
+    const unsigned shift = k % chunk;
+    const V<T> rising = right_slope<T, HasKink>(updated, m, shift, epsilon);
+    const V<T> falling = left_slope<T, HasKink>(updated, m, shift, epsilon);
+    keep_larger<T>(s.lowest, expand<T>(m.up >> shift) ? -rising : splat<T>(-infinity<T>),
+                   static_cast<typename Vec<T>::lane>(k));
+    const V<T> candidate = expand<T>(m.down >> shift) ? falling : splat<T>(-infinity<T>);
+    s.highest = candidate > s.highest ? candidate : s.highest;
+  });
+  const Found<T> low = reduce<T>(merge<T>(a.lowest, b.lowest));
+  const V<T> high = a.highest > b.highest ? a.highest : b.highest;
   return {-low.value, reduce_max<T>(high), low.index};
 }
 
 template <class T, bool HasKink>
 Partner<T> select_partner_impl(const T* g, const T* row_i, const T* diagonal, T own_curvature,
                                T slope_i, const Marks* marks, std::size_t n_chunks, T epsilon) {
-  constexpr std::size_t width = Vec<T>::width;
-  Running<T> best[n_running];
-  for (auto& b : best) b = {V<T>{}, M<T>{}};
-  for (std::size_t c = 0; c < n_chunks; ++c) {
-    const Marks m = marks[c];
-    for (std::size_t part = 0; part < chunk / width; ++part) {
-      const std::size_t k = c * chunk + part * width;
-      const V<T> d = left_slope<T, HasKink>(load<T>(g + k), m, part * width, epsilon) - slope_i;
-      V<T> q = own_curvature + load<T>(diagonal + k) - 2 * load<T>(row_i + k);
-      q = q > min_curvature<T> ? q : splat<T>(min_curvature<T>);
-      const M<T> allowed = expand<T>(m.down >> (part * width)) & (d > 0);
-      keep_larger<T>(best[(k / width) % n_running], allowed ? d * d / q : V<T>{},
-                     static_cast<typename Vec<T>::lane>(k));
-    }
-  }
-  const Found<T> found = reduce<T>(merge<T>(best[0], best[1]));
+  Running<T> a{V<T>{}, M<T>{}}, b = a;
+  alternate<T>(a, b, n_chunks * chunk, [=](Running<T>& best, std::size_t k) {
+    const Marks& m = marks[k / chunk];
+    const unsigned shift = k % chunk;
+    const V<T> d = left_slope<T, HasKink>(load<T>(g + k), m, shift, epsilon) - slope_i;
+    V<T> q = own_curvature + load<T>(diagonal + k) - 2 * load<T>(row_i + k);
+    q = q > min_curvature<T> ? q : splat<T>(min_curvature<T>);
+    const M<T> allowed = expand<T>(m.down >> shift) & (d > 0);
+    keep_larger<T>(best, allowed ? d * d / q : V<T>{}, static_cast<typename Vec<T>::lane>(k));
+  });
+  const Found<T> found = reduce<T>(merge<T>(a, b));
   return {found.value, found.index};
 }
 
