@@ -30,9 +30,9 @@ using Solver = SolveResult (*)(const BoxProblem&, const std::optional<StartPoint
 
 template <Solver solver>
 SolveResult solve(const KernelRows& kernel, const Vector& targets, const Vector& lower,
-               const Vector& upper, double epsilon, double ridge, double total,
-               const std::optional<Vector>& beta, const std::optional<Vector>& gradient,
-               const SolveOptions& options) {
+                  const Vector& upper, double epsilon, double ridge, double total,
+                  const std::optional<Vector>& beta, const std::optional<Vector>& gradient,
+                  const SolveOptions& options) {
   const std::size_t n = kernel.size();
   const BoxProblem problem{kernel,
                            as_span(targets, n, "targets"),
@@ -45,7 +45,8 @@ SolveResult solve(const KernelRows& kernel, const Vector& targets, const Vector&
   if (beta) {
     start.emplace();
     start->beta = as_span(*beta, n, "beta");
-    if (gradient) start->gradient = as_span(*gradient, n, "gradient");
+    if (gradient)
+      start->gradient = as_span(*gradient, n, "gradient");
   }
   SolveOptions watched = options;
   watched.wants_stop = make_signal_check();

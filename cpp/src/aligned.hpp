@@ -23,7 +23,8 @@ template <class T> using AlignedArray = std::unique_ptr<T[], FreeMemory>;
 template <class T> AlignedArray<T> make_aligned(std::size_t n) {
   const std::size_t bytes = (n * sizeof(T) + 63) / 64 * 64;
   void* p = std::aligned_alloc(64, bytes > 0 ? bytes : 64);
-  if (p == nullptr) throw std::bad_alloc();
+  if (p == nullptr)
+    throw std::bad_alloc();
   return AlignedArray<T>(static_cast<T*>(p));
 }
 

@@ -12,8 +12,7 @@ constexpr double least_height = 64; // below this the problem is solved directly
 constexpr double ratio = 4;         // from one stage to the next
 constexpr std::size_t n_probes = 8;
 
-template <class T>
-double mean_curvature(const KernelRows& kernel, std::size_t i) {
+template <class T> double mean_curvature(const KernelRows& kernel, std::size_t i) {
   const KernelRow row = kernel.row(i);
   const T* values = static_cast<const T*>(row.data);
   double sum = 0;
@@ -36,13 +35,16 @@ double typical_curvature(const KernelRows& kernel) {
 } // namespace
 
 std::vector<double> climbing_shares(const BoxProblem& problem) {
-  if (problem.total != 0) return {};
+  if (problem.total != 0)
+    return {};
   double width = 0;
   for (std::size_t i = 0; i < problem.lower.size(); ++i)
     width = std::max({width, -problem.lower[i], problem.upper[i]});
-  if (!std::isfinite(width)) return {};
+  if (!std::isfinite(width))
+    return {};
   const double height = width * typical_curvature(problem.kernel);
-  if (!(height > least_height)) return {};
+  if (!(height > least_height))
+    return {};
   std::vector<double> shares;
   for (double share = 1 / ratio; share * height > first_height / ratio; share /= ratio)
     shares.push_back(share);
@@ -56,7 +58,8 @@ void scale_start(const BoxProblem& problem, double old_share, double new_share,
   for (std::size_t i = 0; i < beta.size() && !is_bounded; ++i)
     is_bounded = beta[i] != 0 && (beta[i] == old_share * problem.lower[i] ||
                                   beta[i] == old_share * problem.upper[i]);
-  if (!is_bounded) return;
+  if (!is_bounded)
+    return;
   const double factor = new_share / old_share;
   for (std::size_t i = 0; i < beta.size(); ++i) {
     const bool is_at_upper = beta[i] == old_share * problem.upper[i];

@@ -43,7 +43,8 @@ public:
 
   SolveResult run() {
     const Status status = iterate();
-    if (result_.n_iter > 0) refresh();
+    if (result_.n_iter > 0)
+      refresh();
     result_.status = status;
     result_.beta = std::move(beta_);
     result_.gradient = std::move(gradient_);
@@ -58,8 +59,10 @@ private:
       if (next.violation <= options_.tol) {
         refresh();
         next = best_candidate();
-        if (next.violation <= options_.tol) return Status::solved;
-        if (++n_late_ > 50) return Status::stalled;
+        if (next.violation <= options_.tol)
+          return Status::solved;
+        if (++n_late_ > 50)
+          return Status::stalled;
       }
       if (options_.max_iter >= 0 && result_.n_iter >= options_.max_iter)
         return Status::iteration_limit;
@@ -95,10 +98,10 @@ private:
     const double* offset = p_.kernel.offset().data();
     const simd::CoordinateView v = view();
     if (p_.kernel.precision() == Precision::float32)
-      return ALPHAPATH_DISPATCH(coordinate_update<float>)(
-          v, static_cast<const float*>(row.data), offset, moved, offset[i]);
-    return ALPHAPATH_DISPATCH(coordinate_update<double>)(
-        v, static_cast<const double*>(row.data), offset, moved, offset[i]);
+      return ALPHAPATH_DISPATCH(coordinate_update<float>)(v, static_cast<const float*>(row.data),
+                                                          offset, moved, offset[i]);
+    return ALPHAPATH_DISPATCH(coordinate_update<double>)(v, static_cast<const double*>(row.data),
+                                                         offset, moved, offset[i]);
   }
 
   /// gradient <- (K + ridge I) beta - r, from scratch.

@@ -19,12 +19,14 @@ constexpr std::size_t panel_width = 96;
 
 std::size_t Factor::kept_prefix(std::span<const char> is_free) const {
   std::size_t k = 0;
-  while (k < members_.size() && is_free[members_[k]]) ++k;
+  while (k < members_.size() && is_free[members_[k]])
+    ++k;
   return k;
 }
 
 void Factor::reserve(std::size_t n, std::size_t n_kept) {
-  if (n <= capacity_) return;
+  if (n <= capacity_)
+    return;
   const std::size_t capacity = std::max(n + n / 4 + 16, capacity_);
   std::vector<double> larger(capacity * capacity);
   for (std::size_t c = 0; c < n_kept; ++c)
@@ -86,7 +88,8 @@ bool Factor::factor_columns(std::size_t first, Watch& watch) {
     }
     int info = 0;
     lib.dpotrf("U", &width, panel + start, &ld, &info);
-    if (info != 0 || watch.should_stop()) return false;
+    if (info != 0 || watch.should_stop())
+      return false;
   }
   return true;
 }
@@ -94,12 +97,16 @@ bool Factor::factor_columns(std::size_t first, Watch& watch) {
 bool Factor::set_members(std::vector<std::uint32_t> members, std::size_t n_kept, Watch& watch) {
   reserve(members.size(), n_kept);
   members_ = std::move(members);
-  if (members_.empty()) return true;
-  if (n_kept == 0) choose_origin();
+  if (members_.empty())
+    return true;
+  if (n_kept == 0)
+    choose_origin();
   fill_columns(n_kept);
   for (int attempt = 0; attempt < 3; ++attempt) {
-    if (factor_columns(n_kept, watch)) return true;
-    if (watch.should_stop()) break;
+    if (factor_columns(n_kept, watch))
+      return true;
+    if (watch.should_stop())
+      break;
     n_kept = 0;
     ridge_ *= 30;
     fill_columns(0);

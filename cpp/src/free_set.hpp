@@ -20,7 +20,8 @@ struct Piece {
 };
 
 inline Piece smooth_piece(const BoxProblem& p, std::size_t i, double beta) {
-  if (p.epsilon == 0) return {p.lower[i], p.upper[i]};
+  if (p.epsilon == 0)
+    return {p.lower[i], p.upper[i]};
   return beta > 0 ? Piece{std::max(p.lower[i], 0.0), p.upper[i]}
                   : Piece{p.lower[i], std::min(p.upper[i], 0.0)};
 }

@@ -32,7 +32,8 @@ std::vector<std::uint32_t> all_instances(std::size_t n) {
 template <class T> Smo<T>::Smo(SmoState& state) : state_(state) {
   const KernelRows& kernel = state.problem.kernel;
   double sum = 0;
-  for (const double d : kernel.diagonal()) sum += std::abs(d);
+  for (const double d : kernel.diagonal())
+    sum += std::abs(d);
   kernel_scale_ = std::max(1.0, sum / static_cast<double>(kernel.size()));
 }
 
@@ -74,9 +75,8 @@ template <class T> void Smo<T>::load_gradient(double middle) {
 }
 
 template <class T> void Smo<T>::update(const T* row_i, const T* row_j, double step) {
-  extremes_ = ALPHAPATH_DISPATCH(update_and_select<T>)(g_.get(), row_i, row_j,
-                                                       static_cast<T>(step), marks_.data(),
-                                                       marks_.size(),
+  extremes_ = ALPHAPATH_DISPATCH(update_and_select<T>)(g_.get(), row_i, row_j, static_cast<T>(step),
+                                                       marks_.data(), marks_.size(),
                                                        static_cast<T>(state_.problem.epsilon));
 }
 
@@ -99,8 +99,7 @@ template <class T> bool Smo<T>::move_pair(std::size_t ki, std::size_t kj, const 
   const std::size_t i = members_[ki], j = members_[kj];
   double& beta_i = state_.beta[i];
   double& beta_j = state_.beta[j];
-  const double falling =
-      static_cast<double>(g_[kj]) + (beta_j > 0 ? p.epsilon : -p.epsilon);
+  const double falling = static_cast<double>(g_[kj]) + (beta_j > 0 ? p.epsilon : -p.epsilon);
   const double kernel_ij = static_cast<double>(row_i[kj]);
   const double curvature =
       static_cast<double>(diagonal_[ki]) + static_cast<double>(diagonal_[kj]) - 2 * kernel_ij;
@@ -112,7 +111,8 @@ template <class T> bool Smo<T>::move_pair(std::size_t ki, std::size_t kj, const 
   const double floor = p.epsilon > 0 && beta_j > 0 ? std::max(p.lower[j], 0.0) : p.lower[j];
   const double room_i = ceiling - beta_i, room_j = beta_j - floor;
   const double old_i = beta_i, old_j = beta_j;
-  if (step_ >= std::min(room_i, room_j)) step_ = std::min(room_i, room_j);
+  if (step_ >= std::min(room_i, room_j))
+    step_ = std::min(room_i, room_j);
   beta_i = step_ == room_i ? ceiling : beta_i + step_;
   beta_j = step_ == room_j ? floor : beta_j - step_;
   mark(ki);
@@ -120,32 +120,37 @@ template <class T> bool Smo<T>::move_pair(std::size_t ki, std::size_t kj, const 
   return beta_i != old_i || beta_j != old_j;
 }
 
-template <class T>
-typename Smo<T>::Pause Smo<T>::iterate(double tol, std::int64_t n_iter) {
+template <class T> typename Smo<T>::Pause Smo<T>::iterate(double tol, std::int64_t n_iter) {
   const T epsilon = static_cast<T>(state_.problem.epsilon);
   const double unit = std::numeric_limits<T>::epsilon() / 2;
-  const std::int64_t poll = std::clamp<std::int64_t>(
-      200'000 / static_cast<std::int64_t>(members_.size() + 1), 1, 256);
+  const std::int64_t poll =
+      std::clamp<std::int64_t>(200'000 / static_cast<std::int64_t>(members_.size() + 1), 1, 256);
   const auto select = ALPHAPATH_DISPATCH(select_partner<T>);
   for (std::int64_t done = 0; done < n_iter; ++done) {
     const double violation = static_cast<double>(extremes_.max_down - extremes_.min_up);
-    if (violation <= tol) return Pause::converged;
+    if (violation <= tol)
+      return Pause::converged;
     const double max_drift = drift_share / 3 * std::max(tol, resolved_share * violation);
-    if (drift_squared_ > max_drift * max_drift) return Pause::drifted;
-    if (state_.is_at_iteration_limit()) return Pause::limit;
-    if (done % poll == 0 && state_.watch.should_stop()) return Pause::limit;
+    if (drift_squared_ > max_drift * max_drift)
+      return Pause::drifted;
+    if (state_.is_at_iteration_limit())
+      return Pause::limit;
+    if (done % poll == 0 && state_.watch.should_stop())
+      return Pause::limit;
     const std::size_t ki = static_cast<std::size_t>(extremes_.arg_up);
     const T* row_i = rows_->row(ki, 0);
     const auto partner = select(g_.get(), row_i, diagonal_.get(), diagonal_[ki], extremes_.min_up,
                                 marks_.data(), marks_.size(), epsilon);
-    if (!(partner.gain > 0)) return Pause::stuck;
+    if (!(partner.gain > 0))
+      return Pause::stuck;
     const std::size_t kj = static_cast<std::size_t>(partner.index);
     const bool has_moved = move_pair(ki, kj, row_i);
     update(row_i, rows_->row(kj, 1), step_);
     ++state_.result.n_iter;
     ++since_compaction_;
     work_ += iteration_cost_;
-    if (!has_moved) return Pause::stuck;
+    if (!has_moved)
+      return Pause::stuck;
     const double size = std::max(std::abs(static_cast<double>(extremes_.min_up)),
                                  std::abs(static_cast<double>(extremes_.max_down)));
     const double rounding = unit * (size + step_ * kernel_scale_);
@@ -157,18 +162,22 @@ typename Smo<T>::Pause Smo<T>::iterate(double tol, std::int64_t n_iter) {
 template <class T> std::vector<std::uint32_t> Smo<T>::free_members() const {
   std::vector<std::uint32_t> free;
   for (const std::uint32_t i : members_)
-    if (is_free(state_.problem, i, state_.beta[i])) free.push_back(i);
+    if (is_free(state_.problem, i, state_.beta[i]))
+      free.push_back(i);
   return free;
 }
 
 /// Solve the free set exactly if SMO has already spent as much as that is estimated to cost.
 template <class T> bool Smo<T>::try_free_set() {
   const std::vector<std::uint32_t> free = free_members();
-  if (free.size() < 3 || work_ < FreeSet::least_cost(free.size(), state_.beta.size())) return false;
-  if (work_ < patience_ * state_.free_set.estimate_cost(free, state_.beta)) return false;
+  if (free.size() < 3 || work_ < FreeSet::least_cost(free.size(), state_.beta.size()))
+    return false;
+  if (work_ < patience_ * state_.free_set.estimate_cost(free, state_.beta))
+    return false;
   state_.refresh();
   std::vector<double> slopes;
-  for (const std::uint32_t i : free) slopes.push_back(state_.rising_slope(i));
+  for (const std::uint32_t i : free)
+    slopes.push_back(state_.rising_slope(i));
   const int n_hits = state_.free_set.minimise(free, slopes, state_.beta, state_.watch);
   work_ = 0;
   if (n_hits < 0) {
@@ -178,7 +187,8 @@ template <class T> bool Smo<T>::try_free_set() {
   ++state_.result.n_free_set_solves;
   state_.result.n_bound_hits += n_hits;
   state_.refresh();
-  for (std::size_t k = 0; k < members_.size(); ++k) mark(k);
+  for (std::size_t k = 0; k < members_.size(); ++k)
+    mark(k);
   load_gradient(state_.slope_range().middle());
   return true;
 }
@@ -197,7 +207,8 @@ template <class T> bool Smo<T>::is_shrinkable(std::size_t k) const {
 /// as many iterations again as were done so far must win back the copying.
 template <class T> void Smo<T>::compact() {
   const std::size_t n = members_.size();
-  if (n < min_size_to_compact || since_compaction_ < static_cast<std::int64_t>(n / 2)) return;
+  if (n < min_size_to_compact || since_compaction_ < static_cast<std::int64_t>(n / 2))
+    return;
   since_compaction_ = 0;
   std::vector<std::uint32_t> active;
   std::vector<T> g_active;
@@ -228,19 +239,25 @@ template <class T> bool Smo<T>::run(double tol) {
     iteration_cost_ = iteration_cost();
     const Pause pause = iterate(tol, period);
     if (pause == Pause::checkpoint) {
-      if (!state_.options.free_set || !try_free_set()) compact();
+      if (!state_.options.free_set || !try_free_set())
+        compact();
       continue;
     }
     state_.refresh();
-    if (pause == Pause::limit || state_.limit_reached()) return false;
-    if (is_compacted_ && pause != Pause::drifted) work_on_all();
+    if (pause == Pause::limit || state_.limit_reached())
+      return false;
+    if (is_compacted_ && pause != Pause::drifted)
+      work_on_all();
     const SlopeRange range = state_.slope_range();
-    if (range.violation() <= tol) return true;
+    if (range.violation() <= tol)
+      return true;
     load_gradient(range.middle());
-    if (pause == Pause::drifted) continue;
+    if (pause == Pause::drifted)
+      continue;
     n_fruitless = range.violation() < 0.5 * best_violation ? 0 : n_fruitless + 1;
     best_violation = std::min(best_violation, range.violation());
-    if (n_fruitless >= max_fruitless_rounds) return false;
+    if (n_fruitless >= max_fruitless_rounds)
+      return false;
   }
 }
 

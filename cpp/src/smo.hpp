@@ -50,8 +50,8 @@ private:
   double kernel_scale_ = 1;  // typical |K|: how much a step moves g_
   double step_ = 0;          // of the last pair
   double iteration_cost_ = 0;
-  double work_ = 0;          // nanoseconds of SMO since the last free-set solve, by count
-  double patience_ = 1;      // raised while free-set solves bring nothing
+  double work_ = 0;     // nanoseconds of SMO since the last free-set solve, by count
+  double patience_ = 1; // raised while free-set solves bring nothing
   std::int64_t since_compaction_ = 0;
   bool is_compacted_ = false;
 };

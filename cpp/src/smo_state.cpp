@@ -15,7 +15,8 @@ constexpr std::size_t rows_between_stops = 256;
 } // namespace
 
 double SlopeRange::middle() const {
-  if (std::isinf(min_up)) return std::isinf(max_down) ? 0 : max_down;
+  if (std::isinf(min_up))
+    return std::isinf(max_down) ? 0 : max_down;
   return std::isinf(max_down) ? min_up : (min_up + max_down) / 2;
 }
 
@@ -25,7 +26,8 @@ SmoState::SmoState(const BoxProblem& problem, const std::optional<StartPoint>& s
       free_set(problem) {
   const std::size_t n = problem.kernel.size();
   for (std::size_t i = 0; i < n; ++i)
-    if (problem.lower[i] < problem.upper[i]) movable.push_back(static_cast<std::uint32_t>(i));
+    if (problem.lower[i] < problem.upper[i])
+      movable.push_back(static_cast<std::uint32_t>(i));
   if (start)
     start_from(*start);
   else
@@ -36,7 +38,8 @@ SmoState::SmoState(const BoxProblem& problem, const std::optional<StartPoint>& s
 void SmoState::start_cold() {
   const std::size_t n = problem.kernel.size();
   beta.resize(n);
-  for (std::size_t i = 0; i < n; ++i) beta[i] = std::clamp(0.0, problem.lower[i], problem.upper[i]);
+  for (std::size_t i = 0; i < n; ++i)
+    beta[i] = std::clamp(0.0, problem.lower[i], problem.upper[i]);
   double missing = problem.total - std::accumulate(beta.begin(), beta.end(), 0.0);
   for (std::size_t i = 0; i < n && missing != 0; ++i) {
     const double moved = std::clamp(beta[i] + missing, problem.lower[i], problem.upper[i]);
@@ -44,7 +47,8 @@ void SmoState::start_cold() {
     beta[i] = moved;
   }
   gradient.resize(n);
-  for (std::size_t i = 0; i < n; ++i) gradient[i] = -problem.targets[i];
+  for (std::size_t i = 0; i < n; ++i)
+    gradient[i] = -problem.targets[i];
   reference.assign(n, 0.0);
   refresh();
 }
@@ -61,7 +65,8 @@ void SmoState::start_from(const StartPoint& start) {
     return;
   }
   gradient.resize(beta.size());
-  for (std::size_t i = 0; i < beta.size(); ++i) gradient[i] = -problem.targets[i];
+  for (std::size_t i = 0; i < beta.size(); ++i)
+    gradient[i] = -problem.targets[i];
   reference.assign(beta.size(), 0.0);
   refresh();
 }
@@ -83,7 +88,8 @@ void SmoState::refresh() {
     const std::size_t count = std::min(rows_between_stops, changed.size() - first);
     multiply_add(problem.kernel, std::span(changed).subspan(first, count),
                  std::span(change).subspan(first, count), gradient);
-    for (std::size_t k = first; k < first + count; ++k) reference[changed[k]] = beta[changed[k]];
+    for (std::size_t k = first; k < first + count; ++k)
+      reference[changed[k]] = beta[changed[k]];
     watch.should_stop();
   }
 }
@@ -91,16 +97,21 @@ void SmoState::refresh() {
 SlopeRange SmoState::slope_range() const {
   SlopeRange range{infinity, -infinity};
   for (const std::uint32_t i : movable) {
-    if (may_rise(i)) range.min_up = std::min(range.min_up, rising_slope(i));
-    if (may_fall(i)) range.max_down = std::max(range.max_down, falling_slope(i));
+    if (may_rise(i))
+      range.min_up = std::min(range.min_up, rising_slope(i));
+    if (may_fall(i))
+      range.max_down = std::max(range.max_down, falling_slope(i));
   }
   return range;
 }
 
 std::optional<Status> SmoState::limit_reached() const {
-  if (watch.is_interrupted()) return Status::interrupted;
-  if (watch.is_out_of_time()) return Status::time_limit;
-  if (is_at_iteration_limit()) return Status::iteration_limit;
+  if (watch.is_interrupted())
+    return Status::interrupted;
+  if (watch.is_out_of_time())
+    return Status::time_limit;
+  if (is_at_iteration_limit())
+    return Status::iteration_limit;
   return std::nullopt;
 }
 
@@ -116,7 +127,8 @@ void SmoState::restore_sum() {
       best_room = room;
     }
   }
-  if (best_room > std::abs(missing)) beta[best] += missing;
+  if (best_room > std::abs(missing))
+    beta[best] += missing;
 }
 
 SolveResult SmoState::finish(Status status) {

@@ -49,7 +49,7 @@ public:
   Watch watch;
   FreeSet free_set;
   std::vector<double> beta;
-  std::vector<double> gradient; // of the stored kernel at `reference`: K~ reference - r
+  std::vector<double> gradient;       // of the stored kernel at `reference`: K~ reference - r
   std::vector<std::uint32_t> movable; // lower < upper
   bool has_negative_curvature = false;
   SolveResult result; // counters

@@ -31,7 +31,8 @@ public:
       block_ = make_aligned<T>(n_ * stride_);
       is_copied_.assign(n_, 0);
     } else {
-      for (auto& slot : slots_) slot = make_aligned<T>(stride_);
+      for (auto& slot : slots_)
+        slot = make_aligned<T>(stride_);
     }
   }
 
@@ -42,7 +43,8 @@ public:
 
   /// Row of member k. Two rows may be held at a time, one in each slot (0 or 1).
   const T* row(std::size_t k, int slot) {
-    if (direct_ != nullptr) return direct_ + k * stride_;
+    if (direct_ != nullptr)
+      return direct_ + k * stride_;
     if (is_pinned_) {
       pins_[slot] = kernel_.row(k);
       return static_cast<const T*>(pins_[slot].data);
@@ -71,9 +73,11 @@ private:
 
   template <class S> void gather(const S* source, T* out) {
     if (n_ == kernel_.size())
-      for (std::size_t k = 0; k < n_; ++k) out[k] = static_cast<T>(source[k]);
+      for (std::size_t k = 0; k < n_; ++k)
+        out[k] = static_cast<T>(source[k]);
     else
-      for (std::size_t k = 0; k < n_; ++k) out[k] = static_cast<T>(source[members_[k]]);
+      for (std::size_t k = 0; k < n_; ++k)
+        out[k] = static_cast<T>(source[members_[k]]);
   }
 
   const KernelRows& kernel_;

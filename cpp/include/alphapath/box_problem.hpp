@@ -31,9 +31,9 @@ struct StartPoint {
 
 struct SolveOptions {
   double tol = 1e-3;
-  std::int64_t max_iter = -1; // -1: no limit
-  double time_limit = 0;      // seconds; 0: no limit
-  bool free_set = true;       // solve the free set exactly between SMO steps when that is cheaper
+  std::int64_t max_iter = -1;   // -1: no limit
+  double time_limit = 0;        // seconds; 0: no limit
+  bool free_set = true;         // solve the free set exactly between SMO steps when that is cheaper
   std::size_t memory_limit = 0; // bytes a solver may use for copies of kernel rows
   std::function<bool()> wants_stop;
 };

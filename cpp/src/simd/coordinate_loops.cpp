@@ -30,8 +30,10 @@ CoordinateCandidate coordinate_update(const CoordinateView& view, const T* row,
   };
   std::size_t k = 0;
   for (; k + lanes <= view.n; k += lanes)
-    for (std::size_t l = 0; l < lanes; ++l) visit(k + l, l);
-  for (; k < view.n; ++k) visit(k, 0);
+    for (std::size_t l = 0; l < lanes; ++l)
+      visit(k + l, l);
+  for (; k < view.n; ++k)
+    visit(k, 0);
   CoordinateCandidate best{at[0], gain[0], violation[0]};
   for (std::size_t l = 1; l < lanes; ++l) {
     if (gain[l] > best.gain || (gain[l] == best.gain && at[l] < best.index)) {

@@ -29,13 +29,15 @@ template <class T> inline V<T> splat(T x) {
 template <class T> inline M<T> expand(unsigned bits) {
   using L = typename Vec<T>::lane;
   M<T> lane_bit;
-  for (std::size_t l = 0; l < Vec<T>::width; ++l) lane_bit[l] = L(1) << l;
+  for (std::size_t l = 0; l < Vec<T>::width; ++l)
+    lane_bit[l] = L(1) << l;
   return ((M<T>{} + static_cast<L>(bits)) & lane_bit) != 0;
 }
 
 template <class T> inline M<T> lane_numbers() {
   M<T> m;
-  for (std::size_t l = 0; l < Vec<T>::width; ++l) m[l] = static_cast<typename Vec<T>::lane>(l);
+  for (std::size_t l = 0; l < Vec<T>::width; ++l)
+    m[l] = static_cast<typename Vec<T>::lane>(l);
   return m;
 }
 
@@ -83,13 +85,15 @@ template <class T> inline T reduce_max(V<T> v) {
 
 template <class T, bool HasKink>
 inline V<T> right_slope(V<T> g, const Marks& m, unsigned shift, T epsilon) {
-  if constexpr (!HasKink) return g;
+  if constexpr (!HasKink)
+    return g;
   return g + (expand<T>(m.nonneg >> shift) ? splat<T>(epsilon) : splat<T>(-epsilon));
 }
 
 template <class T, bool HasKink>
 inline V<T> left_slope(V<T> g, const Marks& m, unsigned shift, T epsilon) {
-  if constexpr (!HasKink) return g;
+  if constexpr (!HasKink)
+    return g;
   return g + (expand<T>(m.positive >> shift) ? splat<T>(epsilon) : splat<T>(-epsilon));
 }
 
@@ -103,7 +107,8 @@ inline void alternate(State& a, State& b, std::size_t n, const Visit& visit) {
     visit(a, k);
     visit(b, k + width);
   }
-  if (k < n) visit(a, k);
+  if (k < n)
+    visit(a, k);
 }
 
 template <class T> struct SelectState {
@@ -112,8 +117,8 @@ template <class T> struct SelectState {
 };
 
 template <class T, bool HasKink>
-Extremes<T> update_and_select_impl(T* g, const T* row_i, const T* row_j, T step,
-                                   const Marks* marks, std::size_t n_chunks, T epsilon) {
+Extremes<T> update_and_select_impl(T* g, const T* row_i, const T* row_j, T step, const Marks* marks,
+                                   std::size_t n_chunks, T epsilon) {
   const V<T> t = splat<T>(step);
   SelectState<T> a, b;
   alternate<T>(a, b, n_chunks * chunk, [=](SelectState<T>& s, std::size_t k) {
@@ -161,11 +166,11 @@ Extremes<T> update_and_select(T* g, const T* row_i, const T* row_j, T step, cons
 }
 
 template <class T>
-Partner<T> select_partner(const T* g, const T* row_i, const T* diagonal, T own_curvature,
-                          T slope_i, const Marks* marks, std::size_t n_chunks, T epsilon) {
+Partner<T> select_partner(const T* g, const T* row_i, const T* diagonal, T own_curvature, T slope_i,
+                          const Marks* marks, std::size_t n_chunks, T epsilon) {
   if (epsilon > 0)
-    return select_partner_impl<T, true>(g, row_i, diagonal, own_curvature, slope_i, marks,
-                                        n_chunks, epsilon);
+    return select_partner_impl<T, true>(g, row_i, diagonal, own_curvature, slope_i, marks, n_chunks,
+                                        epsilon);
   return select_partner_impl<T, false>(g, row_i, diagonal, own_curvature, slope_i, marks, n_chunks,
                                        epsilon);
 }
