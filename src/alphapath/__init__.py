@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from .certificate import Certificate, certify
+from .estimators import SVC, SVR, OneClassSVM
 from .problem import Problem, Start
 from .solution import Info, Solution, Status
 
-__all__ = ["Certificate", "Info", "Problem", "Solution", "Start", "Status", "certify"]
+__all__ = [
+    "SVC",
+    "SVR",
+    "Certificate",
+    "Info",
+    "OneClassSVM",
+    "Problem",
+    "Solution",
+    "Start",
+    "Status",
+    "certify",
+]
