@@ -19,6 +19,7 @@ from ..kernels import KernelStore, Precomputed
 from ..problem import FloatArray, KernelView, Problem
 from ..solution import Info, Status
 from . import training
+from .exchange import ModelExchange
 from .merge_rows import MergedRows, keep_rows, merge_rows
 from .one_vs_one import SparseBeta
 
@@ -43,7 +44,7 @@ class RawRows:
         return np.asarray(self.kernel.evaluate(self.X[indices], self.X))
 
 
-class BaseSVM(BaseEstimator):
+class BaseSVM(ModelExchange, BaseEstimator):
     """Base of the estimators of LIBSVM's models; a model adds its targets, weights and problems."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -228,6 +229,11 @@ class BaseSVM(BaseEstimator):
         >>> print(SVC().fit(X, y).certify(X, y))                     # doctest: +SKIP
         """
         check_is_fitted(self, "dual_coef_")
+        if not hasattr(self, "shape_fit_"):
+            raise ValueError(
+                "The model was read from a file, which does not say which training rows the "
+                "support vectors were; only a model that was fitted can be certified."
+            )
         model = self._refit_parameters()
         rows = model._prepare(X, y, sample_weight, merge=False)
         if model.shape_fit_ != self.shape_fit_:
@@ -262,7 +268,7 @@ class BaseSVM(BaseEstimator):
 
     def _kernel_blocks(self, X: Any) -> Iterator[tuple[slice, FloatArray]]:
         Z = self.support_vectors_
-        n_support = self.support_.size
+        n_support = self.dual_coef_.shape[1]
         if sp.issparse(Z) and not sp.issparse(X):
             X = sp.csr_array(X)
         is_mixed = sp.issparse(X) and not sp.issparse(Z)

@@ -119,7 +119,8 @@ def rows_equal(X: Any, a: NDArray[np.intp], b: NDArray[np.intp]) -> NDArray[np.b
     """Whether row a[k] equals row b[k], for every k."""
     if sp.issparse(X):
         difference = sp.csr_array(X[a] - X[b])
-        return np.equal(np.asarray(abs(difference).sum(axis=1)).ravel(), 0.0)
+        distance: FloatArray = np.asarray(abs(difference).sum(axis=1)).ravel()
+        return np.asarray(distance == 0.0)
     equal = np.empty(a.size, dtype=bool)
     step = max(1, BLOCK_VALUES // X.shape[1])
     for first in range(0, a.size, step):
