@@ -15,7 +15,8 @@ template <class F> void take_pointer(F& target, nb::handle functions, const char
   nb::object capsule = functions[name];
   const char* signature = PyCapsule_GetName(capsule.ptr());
   void* pointer = PyCapsule_GetPointer(capsule.ptr(), signature);
-  if (pointer == nullptr) throw nb::python_error();
+  if (pointer == nullptr)
+    throw nb::python_error();
   target = reinterpret_cast<F>(pointer);
 }
 
@@ -34,7 +35,8 @@ void use_blas(nb::handle cython_blas, nb::handle cython_lapack) {
 std::function<bool()> make_signal_check() {
   return [] {
     nb::gil_scoped_acquire gil;
-    if (PyErr_CheckSignals() == 0) return false;
+    if (PyErr_CheckSignals() == 0)
+      return false;
     PyErr_Clear();
     return true;
   };

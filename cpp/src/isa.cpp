@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
 namespace alphapath::simd {
 
@@ -13,7 +14,8 @@ Isa supported_isa() {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
     return Isa::avx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Isa::avx2;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    return Isa::avx2;
 #endif
   return Isa::baseline;
 }
@@ -21,9 +23,11 @@ Isa supported_isa() {
 Isa choose_isa() {
   const Isa best = supported_isa();
   const char* wish = std::getenv("ALPHAPATH_ISA");
-  if (wish == nullptr) return best;
+  if (wish == nullptr)
+    return best;
   for (Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512})
-    if (std::strcmp(wish, isa_name(isa)) == 0) return isa < best ? isa : best;
+    if (std::strcmp(wish, isa_name(isa)) == 0)
+      return isa < best ? isa : best;
   return best;
 }
 
@@ -36,9 +40,12 @@ Isa active_isa() {
 
 const char* isa_name(Isa isa) {
   switch (isa) {
-  case Isa::avx512: return "avx512";
-  case Isa::avx2: return "avx2";
-  default: return "baseline";
+  case Isa::avx512:
+    return "avx512";
+  case Isa::avx2:
+    return "avx2";
+  default:
+    return "baseline";
   }
 }
 

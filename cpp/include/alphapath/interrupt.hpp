@@ -23,10 +23,12 @@ public:
   /// True once the computation should end. Reads the clock; call it every 100 microseconds or so.
   bool should_stop() {
     const auto now = Clock::now();
-    if (limit_ > 0 && seconds_between(start_, now) >= limit_) is_out_of_time_ = true;
+    if (limit_ > 0 && seconds_between(start_, now) >= limit_)
+      is_out_of_time_ = true;
     if (wants_stop_ && seconds_between(last_asked_, now) >= 0.02) {
       last_asked_ = now;
-      if (wants_stop_()) is_interrupted_ = true;
+      if (wants_stop_())
+        is_interrupted_ = true;
     }
     return is_out_of_time_ || is_interrupted_;
   }

@@ -40,4 +40,8 @@ public:
   virtual std::span<const double> offset() const = 0;
 };
 
+/// out += stored[:, rows] @ coefficients, accumulated in double (offsets left out).
+void multiply_add(const KernelRows& kernel, std::span<const std::size_t> rows,
+                  std::span<const double> coefficients, std::span<double> out);
+
 } // namespace alphapath

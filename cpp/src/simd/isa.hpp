@@ -16,9 +16,9 @@ const char* isa_name(Isa isa);
 #define ALPHAPATH_DISPATCH(symbol)                                                                 \
   (::alphapath::simd::active_isa() == ::alphapath::simd::Isa::avx512                               \
        ? ::alphapath::simd::avx512::symbol                                                         \
-       : ::alphapath::simd::active_isa() == ::alphapath::simd::Isa::avx2                           \
-             ? ::alphapath::simd::avx2::symbol                                                     \
-             : ::alphapath::simd::baseline::symbol)
+   : ::alphapath::simd::active_isa() == ::alphapath::simd::Isa::avx2                               \
+       ? ::alphapath::simd::avx2::symbol                                                           \
+       : ::alphapath::simd::baseline::symbol)
 #else
 #define ALPHAPATH_DISPATCH(symbol) (::alphapath::simd::baseline::symbol)
 #endif

@@ -1,0 +1,52 @@
+// Cholesky factor of the free set's kernel block, kept from one solve to the next.
+//
+//   A = K_MM - h 1' - 1 h' + sigma 1 1' + ridge I = U'U
+//
+// On sum(delta) = 0 the terms in h and sigma change nothing; they make A positive definite exactly
+// when the bordered system of the equality-constrained problem is nonsingular (K_MM alone need not
+// be definite, and the stored kernel is centred anyway). h_i = K_i,ref - K_ref,ref / 2 moves the
+// origin of feature space to one instance, sigma is the mean diagonal.
+#pragma once
+
+#include "alphapath/interrupt.hpp"
+#include "alphapath/kernel_rows.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace alphapath {
+
+class Factor {
+public:
+  explicit Factor(const KernelRows& kernel) : kernel_(kernel) {}
+
+  std::size_t size() const { return members_.size(); }
+  const std::vector<std::uint32_t>& members() const { return members_; }
+
+  /// Number of leading members that are all free; their columns can be kept.
+  std::size_t kept_prefix(std::span<const char> is_free) const;
+
+  /// Factor the block of `members`, of which the first `n_kept` are those of the last call.
+  /// False where it was stopped or the block is not positive definite.
+  bool set_members(std::vector<std::uint32_t> members, std::size_t n_kept, Watch& watch);
+
+  /// x <- A^-1 x
+  void solve(std::span<double> x) const;
+
+private:
+  void choose_origin();
+  void fill_columns(std::size_t first);
+  template <class T> void fill_columns_from(std::size_t first);
+  bool factor_columns(std::size_t first, Watch& watch);
+  void reserve(std::size_t n, std::size_t n_kept);
+
+  const KernelRows& kernel_;
+  std::vector<std::uint32_t> members_;
+  std::vector<double> upper_; // U, column-major, leading dimension capacity_
+  std::size_t capacity_ = 0;
+  std::vector<double> origin_row_; // K_i,ref for every instance i
+  double origin_norm_ = 0, sigma_ = 0, ridge_ = 0;
+};
+
+} // namespace alphapath

@@ -1,0 +1,64 @@
+// Exact minimisation over the free set M (strictly inside its box, away from the kink).
+//
+//   minimise over delta_M:  1/2 delta' K_MM delta + g_M' delta   subject to  sum(delta) = 0, box
+//
+// Newton's direction is followed to the first bound; there the factor is left alone and one solve
+// with a unit vector, made conjugate to the earlier ones, turns the rest of the direction into
+// Newton's direction on the smaller face. It ends at the minimiser of the last face.
+#pragma once
+
+#include "alphapath/box_problem.hpp"
+#include "factor.hpp"
+
+#include <algorithm>
+
+namespace alphapath {
+
+/// The smooth piece of the box around a beta that is not at the kink.
+struct Piece {
+  double lower, upper;
+};
+
+inline Piece smooth_piece(const BoxProblem& p, std::size_t i, double beta) {
+  if (p.epsilon == 0)
+    return {p.lower[i], p.upper[i]};
+  return beta > 0 ? Piece{std::max(p.lower[i], 0.0), p.upper[i]}
+                  : Piece{p.lower[i], std::min(p.upper[i], 0.0)};
+}
+
+inline bool is_free(const BoxProblem& p, std::size_t i, double beta) {
+  return beta > p.lower[i] && beta < p.upper[i] && (p.epsilon == 0 || beta != 0);
+}
+
+class FreeSet {
+public:
+  explicit FreeSet(const BoxProblem& problem) : problem_(problem), factor_(problem.kernel) {}
+
+  /// A bound from below on estimate_cost, cheap enough to ask often.
+  static double least_cost(std::size_t n_free, std::size_t n) {
+    return 5000 + 0.25 * static_cast<double>(n_free) * static_cast<double>(n);
+  }
+
+  /// Estimated nanoseconds of a call for these free instances, from counts alone (so that the
+  /// choice is the same on every run).
+  double estimate_cost(const std::vector<std::uint32_t>& free, std::span<const double> beta);
+
+  /// Moves beta on `free`; `slopes` are the gradients with the kink's sign, in the same order.
+  /// Returns the number of bounds hit, or -1 where nothing could be done.
+  int minimise(const std::vector<std::uint32_t>& free, std::span<const double> slopes,
+               std::span<double> beta, Watch& watch);
+
+private:
+  void order_members(const std::vector<std::uint32_t>& free, std::span<const double> beta);
+  void project(std::span<double> x) const;
+
+  const BoxProblem& problem_;
+  Factor factor_;
+  std::vector<char> is_free_;
+  std::vector<std::uint32_t> order_;
+  std::size_t n_kept_ = 0;
+  std::vector<double> ones_; // A^-1 1
+  double ones_sum_ = 0;
+};
+
+} // namespace alphapath

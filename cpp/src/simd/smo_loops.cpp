@@ -1,0 +1,188 @@
+#include "simd/smo_loops.hpp"
+
+#include "simd/vec.hpp"
+
+namespace alphapath::simd {
+namespace ALPHAPATH_ISA {
+namespace {
+
+constexpr std::size_t chunk = 16;
+
+template <class T> constexpr T infinity = static_cast<T>(__builtin_inf());
+
+/// Smallest curvature a pair is given, as in LIBSVM: keeps the gain finite for equal instances
+/// and for kernels that are not positive semi-definite.
+template <class T> constexpr T min_curvature = static_cast<T>(1e-12);
+
+template <class T> using V = typename Vec<T>::type;
+template <class T> using M = typename Vec<T>::mask;
+
+template <class T> inline V<T> load(const T* p) {
+  return *reinterpret_cast<const V<T>*>(p);
+}
+
+template <class T> inline V<T> splat(T x) {
+  return V<T>{} + x;
+}
+
+/// Lane l of the result is all ones where bit l of `bits` is set.
+template <class T> inline M<T> expand(unsigned bits) {
+  using L = typename Vec<T>::lane;
+  M<T> lane_bit;
+  for (std::size_t l = 0; l < Vec<T>::width; ++l)
+    lane_bit[l] = L(1) << l;
+  return ((M<T>{} + static_cast<L>(bits)) & lane_bit) != 0;
+}
+
+template <class T> inline M<T> lane_numbers() {
+  M<T> m;
+  for (std::size_t l = 0; l < Vec<T>::width; ++l)
+    m[l] = static_cast<typename Vec<T>::lane>(l);
+  return m;
+}
+
+/// Best value and its element number, one candidate a lane; ties go to the smallest number.
+template <class T> struct Running {
+  V<T> best;
+  M<T> at;
+};
+
+template <class T> inline void keep_larger(Running<T>& r, V<T> value, typename Vec<T>::lane base) {
+  const M<T> better = value > r.best;
+  r.best = better ? value : r.best;
+  r.at = better ? M<T>{} + base : r.at;
+}
+
+template <class T> struct Found {
+  T value;
+  std::int64_t index;
+};
+
+template <class T> inline Running<T> merge(const Running<T>& a, const Running<T>& b) {
+  const M<T> take = (b.best > a.best) | ((b.best == a.best) & (b.at < a.at));
+  return {take ? b.best : a.best, take ? b.at : a.at};
+}
+
+template <class T> inline Found<T> reduce(Running<T> r) {
+  const M<T> lanes = lane_numbers<T>();
+  r.at += lanes;
+  for (std::size_t half = Vec<T>::width / 2; half > 0; half /= 2) {
+    const M<T> swap = lanes ^ (M<T>{} + static_cast<typename Vec<T>::lane>(half));
+    r = merge<T>(r, {__builtin_shuffle(r.best, swap), __builtin_shuffle(r.at, swap)});
+  }
+  return {r.best[0], static_cast<std::int64_t>(r.at[0])};
+}
+
+template <class T> inline T reduce_max(V<T> v) {
+  const M<T> lanes = lane_numbers<T>();
+  for (std::size_t half = Vec<T>::width / 2; half > 0; half /= 2) {
+    const V<T> other =
+        __builtin_shuffle(v, lanes ^ (M<T>{} + static_cast<typename Vec<T>::lane>(half)));
+    v = other > v ? other : v;
+  }
+  return v[0];
+}
+
+template <class T, bool HasKink>
+inline V<T> right_slope(V<T> g, const Marks& m, unsigned shift, T epsilon) {
+  if constexpr (!HasKink)
+    return g;
+  return g + (expand<T>(m.nonneg >> shift) ? splat<T>(epsilon) : splat<T>(-epsilon));
+}
+
+template <class T, bool HasKink>
+inline V<T> left_slope(V<T> g, const Marks& m, unsigned shift, T epsilon) {
+  if constexpr (!HasKink)
+    return g;
+  return g + (expand<T>(m.positive >> shift) ? splat<T>(epsilon) : splat<T>(-epsilon));
+}
+
+/// Calls visit(state, element) for every vector of n elements, alternating between two states so
+/// that the latency of compare and blend is hidden.
+template <class T, class State, class Visit>
+inline void alternate(State& a, State& b, std::size_t n, const Visit& visit) {
+  constexpr std::size_t width = Vec<T>::width;
+  std::size_t k = 0;
+  for (; k + 2 * width <= n; k += 2 * width) {
+    visit(a, k);
+    visit(b, k + width);
+  }
+  if (k < n)
+    visit(a, k);
+}
+
+template <class T> struct SelectState {
+  Running<T> lowest{splat<T>(-infinity<T>), M<T>{}}; // of -slope: larger is better
+  V<T> highest = splat<T>(-infinity<T>);
+};
+
+template <class T, bool HasKink>
+Extremes<T> update_and_select_impl(T* g, const T* row_i, const T* row_j, T step, const Marks* marks,
+                                   std::size_t n_chunks, T epsilon) {
+  const V<T> t = splat<T>(step);
+  SelectState<T> a, b;
+  alternate<T>(a, b, n_chunks * chunk, [=](SelectState<T>& s, std::size_t k) {
+    const V<T> updated = load<T>(g + k) + t * (load<T>(row_i + k) - load<T>(row_j + k));
+    *reinterpret_cast<V<T>*>(g + k) = updated;
+    const Marks& m = marks[k / chunk];
+    const unsigned shift = k % chunk;
+    const V<T> rising = right_slope<T, HasKink>(updated, m, shift, epsilon);
+    const V<T> falling = left_slope<T, HasKink>(updated, m, shift, epsilon);
+    keep_larger<T>(s.lowest, expand<T>(m.up >> shift) ? -rising : splat<T>(-infinity<T>),
+                   static_cast<typename Vec<T>::lane>(k));
+    const V<T> candidate = expand<T>(m.down >> shift) ? falling : splat<T>(-infinity<T>);
+    s.highest = candidate > s.highest ? candidate : s.highest;
+  });
+  const Found<T> low = reduce<T>(merge<T>(a.lowest, b.lowest));
+  const V<T> high = a.highest > b.highest ? a.highest : b.highest;
+  return {-low.value, reduce_max<T>(high), low.index};
+}
+
+template <class T, bool HasKink>
+Partner<T> select_partner_impl(const T* g, const T* row_i, const T* diagonal, T own_curvature,
+                               T slope_i, const Marks* marks, std::size_t n_chunks, T epsilon) {
+  Running<T> a{V<T>{}, M<T>{}}, b = a;
+  alternate<T>(a, b, n_chunks * chunk, [=](Running<T>& best, std::size_t k) {
+    const Marks& m = marks[k / chunk];
+    const unsigned shift = k % chunk;
+    const V<T> d = left_slope<T, HasKink>(load<T>(g + k), m, shift, epsilon) - slope_i;
+    V<T> q = own_curvature + load<T>(diagonal + k) - 2 * load<T>(row_i + k);
+    q = q > min_curvature<T> ? q : splat<T>(min_curvature<T>);
+    const M<T> allowed = expand<T>(m.down >> shift) & (d > 0);
+    keep_larger<T>(best, allowed ? d * d / q : V<T>{}, static_cast<typename Vec<T>::lane>(k));
+  });
+  const Found<T> found = reduce<T>(merge<T>(a, b));
+  return {found.value, found.index};
+}
+
+} // namespace
+
+template <class T>
+Extremes<T> update_and_select(T* g, const T* row_i, const T* row_j, T step, const Marks* marks,
+                              std::size_t n_chunks, T epsilon) {
+  if (epsilon > 0)
+    return update_and_select_impl<T, true>(g, row_i, row_j, step, marks, n_chunks, epsilon);
+  return update_and_select_impl<T, false>(g, row_i, row_j, step, marks, n_chunks, epsilon);
+}
+
+template <class T>
+Partner<T> select_partner(const T* g, const T* row_i, const T* diagonal, T own_curvature, T slope_i,
+                          const Marks* marks, std::size_t n_chunks, T epsilon) {
+  if (epsilon > 0)
+    return select_partner_impl<T, true>(g, row_i, diagonal, own_curvature, slope_i, marks, n_chunks,
+                                        epsilon);
+  return select_partner_impl<T, false>(g, row_i, diagonal, own_curvature, slope_i, marks, n_chunks,
+                                       epsilon);
+}
+
+template Extremes<float> update_and_select(float*, const float*, const float*, float, const Marks*,
+                                           std::size_t, float);
+template Extremes<double> update_and_select(double*, const double*, const double*, double,
+                                            const Marks*, std::size_t, double);
+template Partner<float> select_partner(const float*, const float*, const float*, float, float,
+                                       const Marks*, std::size_t, float);
+template Partner<double> select_partner(const double*, const double*, const double*, double, double,
+                                        const Marks*, std::size_t, double);
+
+} // namespace ALPHAPATH_ISA
+} // namespace alphapath::simd

@@ -1,0 +1,274 @@
+#include "smo.hpp"
+
+#include "simd/isa.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace alphapath {
+
+namespace {
+
+constexpr double min_curvature = 1e-12; // as in the selection pass
+// g is recomputed when its rounding error passes this share of what still has to be resolved: the
+// tolerance at the end, a part of the violation before.
+constexpr double drift_share = 0.05;
+constexpr double resolved_share = 0.1;
+constexpr int max_fruitless_rounds = 6;
+constexpr std::size_t min_size_to_compact = 8192;
+constexpr double max_active_share = 0.6;
+constexpr double share_worth_copying = 0.75;
+
+std::vector<std::uint32_t> all_instances(std::size_t n) {
+  std::vector<std::uint32_t> members(n);
+  std::iota(members.begin(), members.end(), 0u);
+  return members;
+}
+
+} // namespace
+
+template <class T> Smo<T>::Smo(SmoState& state) : state_(state) {
+  const KernelRows& kernel = state.problem.kernel;
+  double sum = 0;
+  for (const double d : kernel.diagonal())
+    sum += std::abs(d);
+  kernel_scale_ = std::max(1.0, sum / static_cast<double>(kernel.size()));
+}
+
+/// The whole problem: all movable instances, copied together where that pays, else all rows as
+/// they lie with the others masked.
+template <class T> void Smo<T>::work_on_all() {
+  const KernelRows& kernel = state_.problem.kernel;
+  const std::size_t n_movable = state_.movable.size();
+  const bool is_same_precision = kernel.precision() == WorkingRows<T>::precision;
+  const bool fits = WorkingRows<T>::bytes_to_copy(n_movable) <= state_.options.memory_limit;
+  const bool pays = n_movable < share_worth_copying * static_cast<double>(kernel.size());
+  is_compacted_ = false;
+  work_on(fits && (pays || !is_same_precision) ? state_.movable : all_instances(kernel.size()));
+}
+
+template <class T> void Smo<T>::work_on(std::vector<std::uint32_t> members) {
+  members_ = std::move(members);
+  rows_ = std::make_unique<WorkingRows<T>>(state_.problem.kernel, members_,
+                                           state_.options.memory_limit);
+  const std::size_t stride = rows_->stride();
+  g_ = make_aligned<T>(stride);
+  diagonal_ = make_aligned<T>(stride);
+  marks_.assign(stride / row_padding, {});
+  std::fill_n(g_.get(), stride, T(0));
+  std::fill_n(diagonal_.get(), stride, T(0));
+  for (std::size_t k = 0; k < members_.size(); ++k) {
+    diagonal_[k] = static_cast<T>(state_.problem.kernel.diagonal()[members_[k]]);
+    mark(k);
+  }
+  since_compaction_ = 0;
+}
+
+/// g_ is held relative to the middle of the slopes, where float32 resolves best.
+template <class T> void Smo<T>::load_gradient(double middle) {
+  for (std::size_t k = 0; k < members_.size(); ++k)
+    g_[k] = static_cast<T>(state_.gradient[members_[k]] - middle);
+  drift_squared_ = 0;
+  update(g_.get(), g_.get(), 0);
+}
+
+template <class T> void Smo<T>::update(const T* row_i, const T* row_j, double step) {
+  extremes_ = ALPHAPATH_DISPATCH(update_and_select<T>)(g_.get(), row_i, row_j, static_cast<T>(step),
+                                                       marks_.data(), marks_.size(),
+                                                       static_cast<T>(state_.problem.epsilon));
+}
+
+template <class T> void Smo<T>::mark(std::size_t k) {
+  const std::size_t i = members_[k];
+  const std::uint16_t bit = static_cast<std::uint16_t>(1u << (k % row_padding));
+  simd::Marks& m = marks_[k / row_padding];
+  const auto set = [bit](std::uint16_t& bits, bool value) {
+    bits = static_cast<std::uint16_t>(value ? bits | bit : bits & ~bit);
+  };
+  set(m.up, state_.may_rise(i));
+  set(m.down, state_.may_fall(i));
+  set(m.nonneg, state_.beta[i] >= 0);
+  set(m.positive, state_.beta[i] > 0);
+}
+
+/// Move beta_i up and beta_j down by the same step. False where rounding swallows the step.
+template <class T> bool Smo<T>::move_pair(std::size_t ki, std::size_t kj, const T* row_i) {
+  const BoxProblem& p = state_.problem;
+  const std::size_t i = members_[ki], j = members_[kj];
+  double& beta_i = state_.beta[i];
+  double& beta_j = state_.beta[j];
+  const double falling = static_cast<double>(g_[kj]) + (beta_j > 0 ? p.epsilon : -p.epsilon);
+  const double kernel_ij = static_cast<double>(row_i[kj]);
+  const double curvature =
+      static_cast<double>(diagonal_[ki]) + static_cast<double>(diagonal_[kj]) - 2 * kernel_ij;
+  if (curvature < -1e-5 * (std::abs(static_cast<double>(diagonal_[ki])) + std::abs(kernel_ij)))
+    state_.has_negative_curvature = true;
+  step_ = (falling - static_cast<double>(extremes_.min_up)) / std::max(curvature, min_curvature);
+
+  const double ceiling = p.epsilon > 0 && beta_i < 0 ? std::min(p.upper[i], 0.0) : p.upper[i];
+  const double floor = p.epsilon > 0 && beta_j > 0 ? std::max(p.lower[j], 0.0) : p.lower[j];
+  const double room_i = ceiling - beta_i, room_j = beta_j - floor;
+  const double old_i = beta_i, old_j = beta_j;
+  if (step_ >= std::min(room_i, room_j))
+    step_ = std::min(room_i, room_j);
+  beta_i = step_ == room_i ? ceiling : beta_i + step_;
+  beta_j = step_ == room_j ? floor : beta_j - step_;
+  mark(ki);
+  mark(kj);
+  return beta_i != old_i || beta_j != old_j;
+}
+
+template <class T> typename Smo<T>::Pause Smo<T>::iterate(double tol, std::int64_t n_iter) {
+  const T epsilon = static_cast<T>(state_.problem.epsilon);
+  const double unit = std::numeric_limits<T>::epsilon() / 2;
+  const std::int64_t poll =
+      std::clamp<std::int64_t>(200'000 / static_cast<std::int64_t>(members_.size() + 1), 1, 256);
+  const auto select = ALPHAPATH_DISPATCH(select_partner<T>);
+  for (std::int64_t done = 0; done < n_iter; ++done) {
+    const double violation = static_cast<double>(extremes_.max_down - extremes_.min_up);
+    if (violation <= tol)
+      return Pause::converged;
+    const double max_drift = drift_share / 3 * std::max(tol, resolved_share * violation);
+    if (drift_squared_ > max_drift * max_drift)
+      return Pause::drifted;
+    if (state_.is_at_iteration_limit())
+      return Pause::limit;
+    if (done % poll == 0 && state_.watch.should_stop())
+      return Pause::limit;
+    const std::size_t ki = static_cast<std::size_t>(extremes_.arg_up);
+    const T* row_i = rows_->row(ki, 0);
+    const auto partner = select(g_.get(), row_i, diagonal_.get(), diagonal_[ki], extremes_.min_up,
+                                marks_.data(), marks_.size(), epsilon);
+    if (!(partner.gain > 0))
+      return Pause::stuck;
+    const std::size_t kj = static_cast<std::size_t>(partner.index);
+    const bool has_moved = move_pair(ki, kj, row_i);
+    update(row_i, rows_->row(kj, 1), step_);
+    ++state_.result.n_iter;
+    ++since_compaction_;
+    work_ += iteration_cost_;
+    if (!has_moved)
+      return Pause::stuck;
+    const double size = std::max(std::abs(static_cast<double>(extremes_.min_up)),
+                                 std::abs(static_cast<double>(extremes_.max_down)));
+    const double rounding = unit * (size + step_ * kernel_scale_);
+    drift_squared_ += rounding * rounding;
+  }
+  return Pause::checkpoint;
+}
+
+template <class T> std::vector<std::uint32_t> Smo<T>::free_members() const {
+  std::vector<std::uint32_t> free;
+  for (const std::uint32_t i : members_)
+    if (is_free(state_.problem, i, state_.beta[i]))
+      free.push_back(i);
+  return free;
+}
+
+/// Solve the free set exactly if SMO has already spent as much as that is estimated to cost.
+template <class T> bool Smo<T>::try_free_set() {
+  const std::vector<std::uint32_t> free = free_members();
+  if (free.size() < 3 || work_ < FreeSet::least_cost(free.size(), state_.beta.size()))
+    return false;
+  if (work_ < patience_ * state_.free_set.estimate_cost(free, state_.beta))
+    return false;
+  state_.refresh();
+  std::vector<double> slopes;
+  for (const std::uint32_t i : free)
+    slopes.push_back(state_.rising_slope(i));
+  const int n_hits = state_.free_set.minimise(free, slopes, state_.beta, state_.watch);
+  work_ = 0;
+  if (n_hits < 0) {
+    patience_ *= 4;
+    return false;
+  }
+  ++state_.result.n_free_set_solves;
+  state_.result.n_bound_hits += n_hits;
+  state_.refresh();
+  for (std::size_t k = 0; k < members_.size(); ++k)
+    mark(k);
+  load_gradient(state_.slope_range().middle());
+  return true;
+}
+
+/// At a bound and pushed against it beyond the current extremes: not selectable for now.
+template <class T> bool Smo<T>::is_shrinkable(std::size_t k) const {
+  const std::size_t i = members_[k];
+  const double g = static_cast<double>(g_[k]), epsilon = state_.problem.epsilon;
+  const double rising = g + (state_.beta[i] >= 0 ? epsilon : -epsilon);
+  const double falling = g + (state_.beta[i] > 0 ? epsilon : -epsilon);
+  return (!state_.may_rise(i) || rising > static_cast<double>(extremes_.max_down)) &&
+         (!state_.may_fall(i) || falling < static_cast<double>(extremes_.min_up));
+}
+
+/// Go on with the selectable instances alone, in rows of their own, where that is expected to pay:
+/// as many iterations again as were done so far must win back the copying.
+template <class T> void Smo<T>::compact() {
+  const std::size_t n = members_.size();
+  if (n < min_size_to_compact || since_compaction_ < static_cast<std::int64_t>(n / 2))
+    return;
+  since_compaction_ = 0;
+  std::vector<std::uint32_t> active;
+  std::vector<T> g_active;
+  for (std::size_t k = 0; k < n; ++k)
+    if (!is_shrinkable(k)) {
+      active.push_back(members_[k]);
+      g_active.push_back(g_[k]);
+    }
+  const double n_active = static_cast<double>(active.size());
+  const double n_saved = static_cast<double>(n) - n_active;
+  if (n_active > max_active_share * static_cast<double>(n) ||
+      WorkingRows<T>::bytes_to_copy(active.size()) > state_.options.memory_limit ||
+      static_cast<double>(state_.result.n_iter) < n_active * n_active / (2 * n_saved))
+    return;
+  work_on(std::move(active));
+  is_compacted_ = true;
+  std::copy(g_active.begin(), g_active.end(), g_.get());
+  update(g_.get(), g_.get(), 0);
+}
+
+template <class T> bool Smo<T>::run(double tol) {
+  work_on_all();
+  load_gradient(state_.slope_range().middle());
+  double best_violation = std::numeric_limits<double>::infinity();
+  int n_fruitless = 0;
+  for (;;) {
+    const std::int64_t period = std::max<std::int64_t>(32, members_.size() / 4);
+    iteration_cost_ = iteration_cost();
+    const Pause pause = iterate(tol, period);
+    if (pause == Pause::checkpoint) {
+      if (!state_.options.free_set || !try_free_set())
+        compact();
+      continue;
+    }
+    state_.refresh();
+    if (pause == Pause::limit || state_.limit_reached())
+      return false;
+    if (is_compacted_ && pause != Pause::drifted)
+      work_on_all();
+    const SlopeRange range = state_.slope_range();
+    if (range.violation() <= tol)
+      return true;
+    load_gradient(range.middle());
+    if (pause == Pause::drifted)
+      continue;
+    n_fruitless = range.violation() < 0.5 * best_violation ? 0 : n_fruitless + 1;
+    best_violation = std::min(best_violation, range.violation());
+    if (n_fruitless >= max_fruitless_rounds)
+      return false;
+  }
+}
+
+/// Nanoseconds of one iteration by count: two rows streamed from cache or from memory.
+template <class T> double Smo<T>::iteration_cost() const {
+  const double n = static_cast<double>(members_.size());
+  const double bytes = n * sizeof(T);
+  return 60 + bytes * (n * bytes < 4e6 ? 0.07 : 0.18);
+}
+
+template class Smo<float>;
+template class Smo<double>;
+
+} // namespace alphapath

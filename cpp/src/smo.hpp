@@ -1,0 +1,62 @@
+// SMO in one precision: on a working set of instances.
+//
+//   repeat  i = argmin of the rising slopes, stop when no falling slope exceeds it by tol
+//           j = argmax over falling slopes of (slope_j - slope_i)^2 / curvature   (second order)
+//           move beta_i up and beta_j down by the same amount, to the minimum or the first bound
+//
+// Two passes over contiguous memory an iteration: one updates g and picks the next i, one picks j.
+// On entry and exit of every public function the state's beta is feasible.
+#pragma once
+
+#include "simd/smo_loops.hpp"
+#include "smo_state.hpp"
+#include "working_rows.hpp"
+
+#include <memory>
+
+namespace alphapath {
+
+template <class T> class Smo {
+public:
+  explicit Smo(SmoState& state);
+
+  /// Runs until the violation, recomputed in double, is at most tol (true), or until a limit or
+  /// rounding ends it (false).
+  bool run(double tol);
+
+private:
+  enum class Pause { converged, checkpoint, drifted, stuck, limit };
+
+  void work_on_all();
+  void work_on(std::vector<std::uint32_t> members);
+  void load_gradient(double middle);
+  void update(const T* row_i, const T* row_j, double step);
+  void mark(std::size_t k);
+  bool move_pair(std::size_t ki, std::size_t kj, const T* row_i);
+  Pause iterate(double tol, std::int64_t n_iter);
+  std::vector<std::uint32_t> free_members() const;
+  bool try_free_set();
+  bool is_shrinkable(std::size_t k) const;
+  void compact();
+  double iteration_cost() const;
+
+  SmoState& state_;
+  std::vector<std::uint32_t> members_; // working position -> instance
+  std::unique_ptr<WorkingRows<T>> rows_;
+  AlignedArray<T> g_, diagonal_;
+  std::vector<simd::Marks> marks_;
+  simd::Extremes<T> extremes_{};
+  double drift_squared_ = 0; // estimated square of the rounding error gathered in g_
+  double kernel_scale_ = 1;  // typical |K|: how much a step moves g_
+  double step_ = 0;          // of the last pair
+  double iteration_cost_ = 0;
+  double work_ = 0;     // nanoseconds of SMO since the last free-set solve, by count
+  double patience_ = 1; // raised while free-set solves bring nothing
+  std::int64_t since_compaction_ = 0;
+  bool is_compacted_ = false;
+};
+
+extern template class Smo<float>;
+extern template class Smo<double>;
+
+} // namespace alphapath

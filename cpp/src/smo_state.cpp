@@ -1,0 +1,148 @@
+#include "smo_state.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace alphapath {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr std::size_t rows_between_stops = 256;
+
+} // namespace
+
+double SlopeRange::middle() const {
+  if (std::isinf(min_up))
+    return std::isinf(max_down) ? 0 : max_down;
+  return std::isinf(max_down) ? min_up : (min_up + max_down) / 2;
+}
+
+SmoState::SmoState(const BoxProblem& problem, const std::optional<StartPoint>& start,
+                   const SolveOptions& options)
+    : problem(problem), options(options), watch(options.time_limit, options.wants_stop),
+      free_set(problem) {
+  const std::size_t n = problem.kernel.size();
+  for (std::size_t i = 0; i < n; ++i)
+    if (problem.lower[i] < problem.upper[i])
+      movable.push_back(static_cast<std::uint32_t>(i));
+  if (start)
+    start_from(*start);
+  else
+    start_cold();
+}
+
+/// Every beta at the end of its box nearest to 0, then raised in order until the sum is right.
+void SmoState::start_cold() {
+  const std::size_t n = problem.kernel.size();
+  beta.resize(n);
+  for (std::size_t i = 0; i < n; ++i)
+    beta[i] = std::clamp(0.0, problem.lower[i], problem.upper[i]);
+  double missing = problem.total - std::accumulate(beta.begin(), beta.end(), 0.0);
+  for (std::size_t i = 0; i < n && missing != 0; ++i) {
+    const double moved = std::clamp(beta[i] + missing, problem.lower[i], problem.upper[i]);
+    missing -= moved - beta[i];
+    beta[i] = moved;
+  }
+  gradient.resize(n);
+  for (std::size_t i = 0; i < n; ++i)
+    gradient[i] = -problem.targets[i];
+  reference.assign(n, 0.0);
+  refresh();
+}
+
+void SmoState::start_from(const StartPoint& start) {
+  beta.assign(start.beta.begin(), start.beta.end());
+  if (!start.gradient.empty()) {
+    const double sum = std::accumulate(beta.begin(), beta.end(), 0.0);
+    const double shift = offset_product();
+    gradient.resize(beta.size());
+    for (std::size_t i = 0; i < beta.size(); ++i)
+      gradient[i] = start.gradient[i] - problem.kernel.offset()[i] * sum - shift;
+    reference = beta;
+    return;
+  }
+  gradient.resize(beta.size());
+  for (std::size_t i = 0; i < beta.size(); ++i)
+    gradient[i] = -problem.targets[i];
+  reference.assign(beta.size(), 0.0);
+  refresh();
+}
+
+double SmoState::offset_product() const {
+  return std::inner_product(beta.begin(), beta.end(), problem.kernel.offset().begin(), 0.0);
+}
+
+void SmoState::refresh() {
+  std::vector<std::size_t> changed;
+  std::vector<double> change;
+  for (std::size_t i = 0; i < beta.size(); ++i)
+    if (beta[i] != reference[i]) { // exact: an untouched beta is the same number
+      changed.push_back(i);
+      change.push_back(beta[i] - reference[i]);
+    }
+  ++result.n_refreshes;
+  for (std::size_t first = 0; first < changed.size(); first += rows_between_stops) {
+    const std::size_t count = std::min(rows_between_stops, changed.size() - first);
+    multiply_add(problem.kernel, std::span(changed).subspan(first, count),
+                 std::span(change).subspan(first, count), gradient);
+    for (std::size_t k = first; k < first + count; ++k)
+      reference[changed[k]] = beta[changed[k]];
+    watch.should_stop();
+  }
+}
+
+SlopeRange SmoState::slope_range() const {
+  SlopeRange range{infinity, -infinity};
+  for (const std::uint32_t i : movable) {
+    if (may_rise(i))
+      range.min_up = std::min(range.min_up, rising_slope(i));
+    if (may_fall(i))
+      range.max_down = std::max(range.max_down, falling_slope(i));
+  }
+  return range;
+}
+
+std::optional<Status> SmoState::limit_reached() const {
+  if (watch.is_interrupted())
+    return Status::interrupted;
+  if (watch.is_out_of_time())
+    return Status::time_limit;
+  if (is_at_iteration_limit())
+    return Status::iteration_limit;
+  return std::nullopt;
+}
+
+/// Rounding moves the sum by parts in 10^16 a step; give it back to the freest instance.
+void SmoState::restore_sum() {
+  const double missing = problem.total - std::accumulate(beta.begin(), beta.end(), 0.0);
+  std::size_t best = beta.size();
+  double best_room = 0;
+  for (const std::uint32_t i : movable) {
+    const double room = std::min(beta[i] - problem.lower[i], problem.upper[i] - beta[i]);
+    if (room > best_room && (problem.epsilon == 0 || std::abs(beta[i]) > std::abs(missing))) {
+      best = i;
+      best_room = room;
+    }
+  }
+  if (best_room > std::abs(missing))
+    beta[best] += missing;
+}
+
+SolveResult SmoState::finish(Status status) {
+  restore_sum();
+  refresh();
+  const double sum = std::accumulate(beta.begin(), beta.end(), 0.0);
+  const double shift = offset_product();
+  for (std::size_t i = 0; i < beta.size(); ++i)
+    gradient[i] += problem.kernel.offset()[i] * sum + shift;
+  result.status = status;
+  result.beta = std::move(beta);
+  result.gradient = std::move(gradient);
+  result.solve_time = watch.seconds();
+  return std::move(result);
+}
+
+} // namespace alphapath

@@ -1,0 +1,66 @@
+// What an SMO run carries in double precision, whatever it iterates in.
+#pragma once
+
+#include "alphapath/box_problem.hpp"
+#include "alphapath/interrupt.hpp"
+#include "free_set.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace alphapath {
+
+/// Extreme slopes over all instances that may move. Optimal within tol when
+/// max_down - min_up <= tol.
+struct SlopeRange {
+  double min_up, max_down;
+  double violation() const { return max_down - min_up; }
+  double middle() const;
+};
+
+class SmoState {
+public:
+  SmoState(const BoxProblem& problem, const std::optional<StartPoint>& start,
+           const SolveOptions& options);
+
+  /// Brings `gradient` up to date with beta, by the rows of the instances that changed.
+  void refresh();
+  SlopeRange slope_range() const;
+  /// Gradient in the caller's terms (offsets of the kernel store added back).
+  SolveResult finish(Status status);
+
+  double rising_slope(std::size_t i) const {
+    return gradient[i] + (beta[i] >= 0 ? problem.epsilon : -problem.epsilon);
+  }
+  double falling_slope(std::size_t i) const {
+    return gradient[i] + (beta[i] > 0 ? problem.epsilon : -problem.epsilon);
+  }
+  bool may_rise(std::size_t i) const { return beta[i] < problem.upper[i]; }
+  bool may_fall(std::size_t i) const { return beta[i] > problem.lower[i]; }
+  bool is_at_iteration_limit() const {
+    return options.max_iter >= 0 && result.n_iter >= options.max_iter;
+  }
+  /// The limit that ended the run, if one did.
+  std::optional<Status> limit_reached() const;
+
+  const BoxProblem& problem;
+  const SolveOptions& options;
+  Watch watch;
+  FreeSet free_set;
+  std::vector<double> beta;
+  std::vector<double> gradient;       // of the stored kernel at `reference`: K~ reference - r
+  std::vector<std::uint32_t> movable; // lower < upper
+  bool has_negative_curvature = false;
+  SolveResult result; // counters
+
+private:
+  void start_cold();
+  void start_from(const StartPoint& start);
+  double offset_product() const;
+  void restore_sum();
+
+  std::vector<double> reference;
+};
+
+} // namespace alphapath

@@ -1,0 +1,119 @@
+#include "alphapath/box_problem.hpp"
+
+#include "climb.hpp"
+#include "smo.hpp"
+
+#include <algorithm>
+
+namespace alphapath {
+
+namespace {
+
+constexpr double finest_float32_tol = 1e-4;
+constexpr double stage_tol = 0.1; // slopes of a stage on the way up need not be closer
+constexpr std::int64_t patience =
+    20; // iterations an instance before a cold solve turns to climbing
+
+/// From the given start to tol: in float32 as far as that carries, then in double.
+SolveResult descend(const BoxProblem& problem, const std::optional<StartPoint>& start,
+                    const SolveOptions& options) {
+  SmoState state(problem, start, options);
+  const auto status = [&] {
+    return state.has_negative_curvature ? Status::stationary : Status::solved;
+  };
+  if (state.watch.is_interrupted() || state.watch.is_out_of_time())
+    return state.finish(*state.limit_reached());
+  if (state.slope_range().violation() <= options.tol)
+    return state.finish(status());
+  const bool is_float32 = problem.kernel.precision() == Precision::float32;
+  if (is_float32 ||
+      WorkingRows<float>::bytes_to_copy(state.movable.size()) <= options.memory_limit) {
+    const bool is_coarse_enough = Smo<float>(state).run(std::max(options.tol, finest_float32_tol));
+    if (is_coarse_enough && options.tol >= finest_float32_tol)
+      return state.finish(status());
+  }
+  if (!state.limit_reached() && Smo<double>(state).run(options.tol))
+    return state.finish(status());
+  return state.finish(state.limit_reached().value_or(Status::stalled));
+}
+
+bool is_at_zero(const std::optional<StartPoint>& start) {
+  return !start ||
+         std::all_of(start->beta.begin(), start->beta.end(), [](double b) { return b == 0; });
+}
+
+void add_counts(SolveResult& sum, const SolveResult& earlier) {
+  sum.n_iter += earlier.n_iter;
+  sum.n_free_set_solves += earlier.n_free_set_solves;
+  sum.n_bound_hits += earlier.n_bound_hits;
+  sum.n_refreshes += earlier.n_refreshes;
+}
+
+/// What is left of the limits after `done` (which carries all counts so far).
+SolveOptions remaining(const SolveOptions& options, const SolveResult& done, const Watch& watch) {
+  SolveOptions rest = options;
+  if (options.max_iter >= 0)
+    rest.max_iter = std::max<std::int64_t>(options.max_iter - done.n_iter, 0);
+  if (options.time_limit > 0)
+    rest.time_limit = std::max(options.time_limit - watch.seconds(), 1e-9);
+  return rest;
+}
+
+bool is_finished(const SolveResult& result) {
+  return result.status == Status::solved || result.status == Status::stationary;
+}
+
+/// Solve at every share of the box in turn, each from the last.
+SolveResult climb(const BoxProblem& problem, std::vector<double> shares,
+                  const SolveOptions& options, SolveResult last, const Watch& watch) {
+  const std::size_t n = problem.kernel.size();
+  std::vector<double> lower(n), upper(n);
+  std::optional<StartPoint> start;
+  shares.push_back(1.0);
+  for (std::size_t s = 0; s < shares.size(); ++s) {
+    const bool is_final = s + 1 == shares.size();
+    for (std::size_t i = 0; i < n; ++i) {
+      lower[i] = is_final ? problem.lower[i] : shares[s] * problem.lower[i];
+      upper[i] = is_final ? problem.upper[i] : shares[s] * problem.upper[i];
+    }
+    if (s > 0) {
+      scale_start(problem, shares[s - 1], shares[s], last.beta, last.gradient);
+      start = StartPoint{last.beta, last.gradient};
+    }
+    SolveOptions stage_options = remaining(options, last, watch);
+    if (!is_final)
+      stage_options.tol = std::max(options.tol, stage_tol);
+    const BoxProblem stage{problem.kernel,  problem.targets, lower,        upper,
+                           problem.epsilon, problem.ridge,   problem.total};
+    SolveResult result = descend(stage, start, stage_options);
+    add_counts(result, last);
+    last = std::move(result);
+    if (!is_finished(last))
+      break;
+  }
+  return last;
+}
+
+} // namespace
+
+SolveResult solve_smo(const BoxProblem& problem, const std::optional<StartPoint>& start,
+                      const SolveOptions& options) {
+  std::vector<double> shares;
+  if (options.free_set && is_at_zero(start))
+    shares = climbing_shares(problem);
+  if (shares.empty())
+    return descend(problem, start, options);
+
+  const Watch watch(options.time_limit, {});
+  SolveOptions direct = options;
+  const std::int64_t n_patient = patience * static_cast<std::int64_t>(problem.kernel.size());
+  if (options.max_iter < 0 || options.max_iter > n_patient)
+    direct.max_iter = n_patient;
+  SolveResult result = descend(problem, start, direct);
+  if (result.status == Status::iteration_limit && result.n_iter != options.max_iter)
+    result = climb(problem, std::move(shares), options, std::move(result), watch);
+  result.solve_time = watch.seconds();
+  return result;
+}
+
+} // namespace alphapath

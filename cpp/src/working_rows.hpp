@@ -1,0 +1,94 @@
+// Kernel rows restricted to the instances a solver works on, contiguous and in the precision it
+// iterates in. Rows that are already so are used where they lie; others are copied on first use.
+#pragma once
+
+#include "aligned.hpp"
+#include "alphapath/kernel_rows.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace alphapath {
+
+template <class T> class WorkingRows {
+public:
+  static constexpr Precision precision =
+      sizeof(T) == sizeof(float) ? Precision::float32 : Precision::float64;
+
+  /// `members` ascending; `copy_limit` bounds the bytes of copied rows.
+  WorkingRows(const KernelRows& kernel, const std::vector<std::uint32_t>& members,
+              std::size_t copy_limit)
+      : kernel_(kernel), members_(members), n_(members.size()), stride_(padded(members.size())) {
+    const bool is_plain = n_ == kernel.size() && kernel.precision() == precision;
+    if (is_plain && kernel.full() != nullptr) {
+      direct_ = static_cast<const T*>(kernel.full());
+      stride_ = kernel.stride();
+    } else if (is_plain) {
+      is_pinned_ = true;
+    } else if (bytes_to_copy(n_) <= copy_limit) {
+      block_ = make_aligned<T>(n_ * stride_);
+      is_copied_.assign(n_, 0);
+    } else {
+      for (auto& slot : slots_)
+        slot = make_aligned<T>(stride_);
+    }
+  }
+
+  static std::size_t bytes_to_copy(std::size_t n) { return n * padded(n) * sizeof(T); }
+
+  std::size_t size() const { return n_; }
+  std::size_t stride() const { return stride_; }
+
+  /// Row of member k. Two rows may be held at a time, one in each slot (0 or 1).
+  const T* row(std::size_t k, int slot) {
+    if (direct_ != nullptr)
+      return direct_ + k * stride_;
+    if (is_pinned_) {
+      pins_[slot] = kernel_.row(k);
+      return static_cast<const T*>(pins_[slot].data);
+    }
+    if (block_) {
+      T* out = block_.get() + k * stride_;
+      if (!is_copied_[k]) {
+        copy_row(k, out);
+        is_copied_[k] = 1;
+      }
+      return out;
+    }
+    copy_row(k, slots_[slot].get());
+    return slots_[slot].get();
+  }
+
+private:
+  void copy_row(std::size_t k, T* out) {
+    const KernelRow source = kernel_.row(members_[k]);
+    if (kernel_.precision() == Precision::float32)
+      gather(static_cast<const float*>(source.data), out);
+    else
+      gather(static_cast<const double*>(source.data), out);
+    std::fill(out + n_, out + stride_, T(0));
+  }
+
+  template <class S> void gather(const S* source, T* out) {
+    if (n_ == kernel_.size())
+      for (std::size_t k = 0; k < n_; ++k)
+        out[k] = static_cast<T>(source[k]);
+    else
+      for (std::size_t k = 0; k < n_; ++k)
+        out[k] = static_cast<T>(source[members_[k]]);
+  }
+
+  const KernelRows& kernel_;
+  const std::vector<std::uint32_t>& members_;
+  std::size_t n_, stride_;
+  const T* direct_ = nullptr;
+  bool is_pinned_ = false;
+  AlignedArray<T> block_;
+  std::vector<char> is_copied_;
+  std::array<AlignedArray<T>, 2> slots_;
+  std::array<KernelRow, 2> pins_;
+};
+
+} // namespace alphapath
