@@ -50,10 +50,10 @@ def run(
 ) -> Solution:
     """Check the start, call the native solver with the GIL released, wrap what it returns."""
     options = limits.as_options()
-    beta = gradient = None
+    first_beta = first_gradient = None
     if start is not None:
         problem.check_feasible(start.beta)
-        beta, gradient = start.beta, start.gradient
+        first_beta, first_gradient = start.beta, start.gradient
     result = function(
         problem.kernel.gram,  # type: ignore[attr-defined]
         problem.targets,
@@ -62,8 +62,8 @@ def run(
         problem.epsilon,
         problem.ridge,
         problem.total,
-        beta,
-        gradient,
+        first_beta,
+        first_gradient,
         options,
     )
     counts = {
@@ -74,4 +74,7 @@ def run(
         "n_refreshes": result.n_refreshes,
         "solve_time": result.solve_time,
     }
-    return make_solution(problem, result.beta, result.gradient, counts)
+    beta, gradient = result.beta, result.gradient
+    # Nobody else holds these arrays: read-only, the Solution shares instead of copying them.
+    beta.flags.writeable = gradient.flags.writeable = False
+    return make_solution(problem, beta, gradient, counts)
