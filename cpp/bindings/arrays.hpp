@@ -1,0 +1,44 @@
+// NumPy arrays in and out.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace alphapath::bindings {
+
+namespace nb = nanobind;
+
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Indices = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+inline std::span<const double> as_span(const Vector& v) {
+  return {v.data(), v.size()};
+}
+inline std::span<const std::int64_t> as_span(const Indices& v) {
+  return {v.data(), v.size()};
+}
+
+/// Hands the memory to NumPy.
+inline nb::ndarray<nb::numpy, double> to_numpy(std::unique_ptr<double[]> data,
+                                               std::initializer_list<std::size_t> shape) {
+  double* values = data.get();
+  nb::capsule owner(data.release(), [](void* p) noexcept { delete[] static_cast<double*>(p); });
+  return nb::ndarray<nb::numpy, double>(values, shape, owner);
+}
+
+inline nb::ndarray<nb::numpy, double> to_numpy(std::span<const double> values) {
+  auto copy = std::make_unique_for_overwrite<double[]>(values.size());
+  std::copy(values.begin(), values.end(), copy.get());
+  return to_numpy(std::move(copy), {values.size()});
+}
+
+/// Checked positions in 0 .. n - 1.
+std::vector<std::size_t> as_positions(const Indices& indices, std::size_t n);
+
+} // namespace alphapath::bindings

@@ -1,0 +1,257 @@
+#include "bindings.hpp"
+
+#include "arrays.hpp"
+#include "dispatch.hpp"
+#include "gram.hpp"
+#include "matrix_source.hpp"
+#include "samples.hpp"
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace alphapath::bindings {
+
+namespace {
+
+using nb::literals::operator""_a;
+
+/// Samples with the arrays they borrow; the arrays are kept alive by the Python object.
+struct BoundSamples {
+  BoundSamples(Matrix x) : values(x.data(), x.shape(0), x.shape(1)) {}
+  BoundSamples(const CsrView& csr, std::size_t d, std::size_t dense_limit)
+      : values(csr, d, dense_limit) {}
+
+  Samples values;
+};
+
+struct GramOptions {
+  Precision precision;
+  std::size_t capacity;
+  std::size_t n_threads;
+};
+
+Precision parse_precision(const std::string& name) {
+  if (name == "float32")
+    return Precision::float32;
+  if (name == "float64")
+    return Precision::float64;
+  throw std::invalid_argument("precision == '" + name + "'; it must be 'float32' or 'float64'.");
+}
+
+KernelKind parse_kind(const std::string& name) {
+  if (name == "linear")
+    return KernelKind::linear;
+  if (name == "rbf")
+    return KernelKind::rbf;
+  if (name == "poly")
+    return KernelKind::poly;
+  if (name == "sigmoid")
+    return KernelKind::sigmoid;
+  if (name == "dot")
+    return KernelKind::dot;
+  if (name == "squared_distance")
+    return KernelKind::squared_distance;
+  throw std::invalid_argument("There is no native kernel '" + name + "'.");
+}
+
+/// Builds with the GIL released; Ctrl-C ends it with KeyboardInterrupt.
+template <class T, class MakeSource>
+std::shared_ptr<Gram> build(const GramOptions& options, MakeSource make_source, Owner owner) {
+  try {
+    nb::gil_scoped_release release;
+    Watch watch(0.0, make_signal_check());
+    const Team team{options.n_threads, &watch};
+    std::unique_ptr<RowSource<T>> source = make_source(team);
+    if (options.capacity == 0)
+      return make_full_gram<T>(*source, team);
+    return make_cached_gram<T>(std::move(source), options.capacity, std::move(owner));
+  } catch (const Interrupted&) {
+    PyErr_SetNone(PyExc_KeyboardInterrupt);
+    throw nb::python_error();
+  }
+}
+
+/// Keeps a Python object alive from threads that may not hold the GIL.
+Owner keep_alive(nb::handle object) {
+  PyObject* held = object.inc_ref().ptr();
+  return Owner(held, [](const void* p) {
+    nb::gil_scoped_acquire gil;
+    nb::handle(static_cast<PyObject*>(const_cast<void*>(p))).dec_ref();
+  });
+}
+
+std::shared_ptr<Gram> gram_of_samples(nb::handle samples, const KernelFunction& f,
+                                      const GramOptions& options) {
+  const Samples& data = nb::cast<const BoundSamples&>(samples).values;
+  const auto source = [&]<class T>(const Team& team) { return make_source<T>(data, f, team); };
+  if (options.precision == Precision::float32)
+    return build<float>(
+        options, [&](const Team& team) { return source.template operator()<float>(team); },
+        keep_alive(samples));
+  return build<double>(
+      options, [&](const Team& team) { return source.template operator()<double>(team); },
+      keep_alive(samples));
+}
+
+template <class P, class T>
+std::shared_ptr<Gram> gram_of_view(const MatrixView<P>& view, const KernelFunction& f,
+                                   const GramOptions& options, Owner owner) {
+  return build<T>(
+      options, [&](const Team&) { return std::make_unique<MatrixSource<P, T>>(view, f); },
+      std::move(owner));
+}
+
+std::shared_ptr<Gram> gram_of_products(const std::shared_ptr<Gram>& products,
+                                       const KernelFunction& f, const GramOptions& options) {
+  const void* data = products->full();
+  if (data == nullptr)
+    throw std::invalid_argument("Kernel values can be made from a whole matrix of products only.");
+  const std::size_t n = products->size();
+  const std::size_t stride = products->stride();
+  if (products->precision() == Precision::float32) {
+    if (options.precision == Precision::float64)
+      throw std::invalid_argument(
+          "Kernel values in float64 can not be made from products in float32.");
+    return gram_of_view<float, float>({static_cast<const float*>(data), n, stride}, f, options,
+                                      products);
+  }
+  const MatrixView<double> view{static_cast<const double*>(data), n, stride};
+  if (options.precision == Precision::float32)
+    return gram_of_view<double, float>(view, f, options, products);
+  return gram_of_view<double, double>(view, f, options, products);
+}
+
+std::shared_ptr<Gram> gram_of_array(Matrix array, const GramOptions& options) {
+  if (array.shape(0) != array.shape(1))
+    throw std::invalid_argument("A kernel matrix must be square, got " +
+                                std::to_string(array.shape(0)) + " x " +
+                                std::to_string(array.shape(1)) + ".");
+  const MatrixView<double> view{array.data(), array.shape(0), array.shape(1)};
+  const KernelFunction as_it_is{KernelKind::dot};
+  Owner owner = options.capacity == 0 ? Owner() : keep_alive(nb::cast(array));
+  if (options.precision == Precision::float32)
+    return gram_of_view<double, float>(view, as_it_is, options, std::move(owner));
+  return gram_of_view<double, double>(view, as_it_is, options, std::move(owner));
+}
+
+nb::ndarray<nb::numpy, double> rows_of(const Gram& gram, const Indices& indices) {
+  const auto rows = as_positions(indices, gram.size());
+  auto out = std::make_unique_for_overwrite<double[]>(rows.size() * gram.size());
+  {
+    nb::gil_scoped_release release;
+    write_true_rows(gram, rows, out.get());
+  }
+  return to_numpy(std::move(out), {rows.size(), gram.size()});
+}
+
+nb::ndarray<nb::numpy, double> block_of(const Gram& gram, const Indices& row_indices,
+                                        const Indices& column_indices) {
+  const auto rows = as_positions(row_indices, gram.size());
+  const auto columns = as_positions(column_indices, gram.size());
+  auto out = std::make_unique_for_overwrite<double[]>(rows.size() * columns.size());
+  {
+    nb::gil_scoped_release release;
+    write_true_block(gram, rows, columns, out.get());
+  }
+  return to_numpy(std::move(out), {rows.size(), columns.size()});
+}
+
+nb::ndarray<nb::numpy, double> multiply(const Gram& gram, const Indices& indices,
+                                        const Vector& coef) {
+  const auto idx = as_positions(indices, gram.size());
+  if (coef.size() != idx.size())
+    throw std::invalid_argument("There are " + std::to_string(idx.size()) + " indices but " +
+                                std::to_string(coef.size()) + " coefficients.");
+  auto out = std::make_unique_for_overwrite<double[]>(gram.size());
+  {
+    nb::gil_scoped_release release;
+    multiply_true(gram, idx, as_span(coef), {out.get(), gram.size()});
+  }
+  return to_numpy(std::move(out), {gram.size()});
+}
+
+void bind_samples(nb::module_& m) {
+  nb::class_<BoundSamples>(m, "Samples", "Rows of numbers, dense or CSR, as the kernels read them.")
+      .def(nb::init<Matrix>(), "x"_a, nb::keep_alive<1, 2>())
+      .def(
+          "__init__",
+          [](BoundSamples* self, const Indices& indptr, const Indices& indices,
+             const Vector& values, std::size_t n_features, std::size_t dense_limit) {
+            new (self) BoundSamples(CsrView{as_span(indptr), as_span(indices), as_span(values)},
+                                    n_features, dense_limit);
+          },
+          "indptr"_a, "indices"_a, "values"_a, "n_features"_a, "dense_limit"_a,
+          nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
+      .def_prop_ro("n", [](const BoundSamples& s) { return s.values.size(); })
+      .def_prop_ro("is_dense", [](const BoundSamples& s) { return s.values.is_dense(); })
+      .def_prop_ro("max_squared_norm",
+                   [](const BoundSamples& s) { return s.values.raw().max_squared_norm; });
+}
+
+void bind_gram(nb::module_& m) {
+  nb::class_<KernelRows>(m, "KernelRows", "Kernel rows as the solvers read them.");
+  nb::class_<Gram, KernelRows>(m, "Gram", "A kernel matrix, whole or row by row.")
+      .def_prop_ro("n", &Gram::size)
+      .def_prop_ro(
+          "precision",
+          [](const Gram& g) { return g.precision() == Precision::float32 ? "float32" : "float64"; })
+      .def_prop_ro("is_full", [](const Gram& g) { return g.full() != nullptr; })
+      .def_prop_ro("nbytes", &Gram::nbytes)
+      .def_prop_ro("n_rows_computed", &Gram::n_rows_computed)
+      .def_prop_ro("n_hits", &Gram::n_hits)
+      .def(
+          "diagonal", [](const Gram& g) { return to_numpy(g.diagonal()); },
+          "The stored diagonal; the true one is this plus twice the offset.")
+      .def(
+          "offset", [](const Gram& g) { return to_numpy(g.offset()); },
+          "K_ij = stored_ij + offset_i + offset_j.")
+      .def("rows", &rows_of, "idx"_a, "K[idx, :], offsets included.")
+      .def("block", &block_of, "rows"_a, "columns"_a, "K[rows][:, columns], offsets included.")
+      .def("multiply", &multiply, "idx"_a, "coef"_a, "K[:, idx] @ coef, summed in double.");
+}
+
+} // namespace
+
+std::vector<std::size_t> as_positions(const Indices& indices, std::size_t n) {
+  std::vector<std::size_t> positions(indices.size());
+  for (std::size_t k = 0; k < positions.size(); ++k) {
+    const std::int64_t i = indices.data()[k];
+    if (i < 0 || static_cast<std::size_t>(i) >= n)
+      throw nb::index_error(("Row " + std::to_string(i) + " does not exist; there are " +
+                             std::to_string(n) + " rows.")
+                                .c_str());
+    positions[k] = static_cast<std::size_t>(i);
+  }
+  return positions;
+}
+
+void bind_kernels(nb::module_& m) {
+  bind_samples(m);
+  bind_gram(m);
+  nb::class_<KernelFunction>(m, "KernelFunction", "A kernel's formula and its parameters.")
+      .def(
+          "__init__",
+          [](KernelFunction* self, const std::string& kind, double gamma, double coef0,
+             unsigned degree) {
+            new (self) KernelFunction{parse_kind(kind), gamma, coef0, degree};
+          },
+          "kind"_a, "gamma"_a = 1.0, "coef0"_a = 0.0, "degree"_a = 3);
+  nb::class_<GramOptions>(m, "GramOptions",
+                          "capacity: rows that a row cache holds, 0 for the whole matrix.")
+      .def(
+          "__init__",
+          [](GramOptions* self, const std::string& precision, std::size_t capacity,
+             std::size_t n_threads) {
+            new (self) GramOptions{parse_precision(precision), capacity, n_threads};
+          },
+          "precision"_a = "float64", "capacity"_a = 0, "n_threads"_a = 1);
+  m.def("gram_of_samples", &gram_of_samples, "samples"_a, "function"_a, "options"_a);
+  m.def("gram_of_products", &gram_of_products, "products"_a, "function"_a, "options"_a);
+  m.def("gram_of_array", &gram_of_array, "array"_a, "options"_a);
+}
+
+} // namespace alphapath::bindings

@@ -1,0 +1,37 @@
+// Uninitialised memory on 64-byte boundaries. Large pieces ask the system for huge pages: the
+// faults of a gigabyte in small pages cost a second.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+namespace alphapath {
+
+void* allocate_aligned(std::size_t bytes);
+void release_aligned(void* memory, std::size_t bytes);
+
+template <class T> class Buffer {
+public:
+  Buffer() = default;
+  explicit Buffer(std::size_t size)
+      : data_(static_cast<T*>(allocate_aligned(size * sizeof(T)))), size_(size) {}
+  ~Buffer() { release_aligned(data_, size_ * sizeof(T)); }
+  Buffer(Buffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  std::size_t nbytes() const { return size_ * sizeof(T); }
+
+private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+} // namespace alphapath

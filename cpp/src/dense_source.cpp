@@ -1,0 +1,195 @@
+#include "dense_source.hpp"
+
+#include "dispatch.hpp"
+
+#include <cstring>
+
+namespace alphapath {
+
+namespace {
+
+// Columns handled at once: a multiple of 16 and of every panel width, and a square of them stays
+// in the second-level cache.
+constexpr std::size_t tile_size = 192;
+
+bool is_shift_invariant(KernelKind kind) {
+  return kind == KernelKind::rbf || kind == KernelKind::squared_distance ||
+         kind == KernelKind::linear;
+}
+
+bool is_distance(KernelKind kind) {
+  return kind == KernelKind::rbf || kind == KernelKind::squared_distance;
+}
+
+std::span<const double> shift_for(const Samples& samples, KernelKind kind) {
+  if (!is_shift_invariant(kind))
+    return {};
+  return samples.centre();
+}
+
+std::vector<double> offsets_for(const Samples& samples, KernelKind kind) {
+  if (kind == KernelKind::linear)
+    return samples.linear_offsets();
+  return std::vector<double>(samples.size(), kind == KernelKind::rbf ? 0.5 : 0.0);
+}
+
+} // namespace
+
+Route choose_route(const Samples& samples, const KernelFunction& f, Precision precision) {
+  const RowStatistics& rows = is_shift_invariant(f.kind) ? samples.centred() : samples.raw();
+  // Integers: products and distances, at most 4 max|x|^2, are exact in float below 2^24.
+  const bool is_exact = rows.is_integer && rows.max_squared_norm <= 0x1p22;
+  const bool wants_float = precision == Precision::float32;
+  if (wants_float && is_exact)
+    return Route::float_products;
+  // Products that are kept must serve every gamma; a linear kernel has no scale to compare with.
+  if (f.kind == KernelKind::squared_distance)
+    return is_exact ? Route::double_products : Route::double_differences;
+  if (f.kind == KernelKind::linear || f.kind == KernelKind::dot)
+    return Route::double_products;
+  const double scale = f.gamma * rows.max_squared_norm;
+  if (wants_float && scale * 0x1p-22 <= 2e-6)
+    return Route::float_products;
+  const bool is_accurate = scale * 0x1p-51 <= 1e-11;
+  return is_accurate || !is_distance(f.kind) ? Route::double_products : Route::double_differences;
+}
+
+template <class P, class T> struct DenseSource<P, T>::Tile {
+  std::size_t row, column, n_rows, n_columns;
+};
+
+template <class P, class T> struct DenseSource<P, T>::Scratch {
+  Buffer<P> products{tile_size * tile_size};
+  Buffer<T> values{tile_size * tile_size};
+  std::vector<Left> left;
+
+  // Columns between the last panel and the padding are mapped too, though never used.
+  Scratch() { std::fill_n(products.data(), products.size(), P(0)); }
+};
+
+template <class P, class T>
+DenseSource<P, T>::DenseSource(const Samples& samples, const KernelFunction& f, Route route,
+                               const Team& team)
+    : panels_(samples, shift_for(samples, f.kind), team), f_(f),
+      is_difference_(route == Route::double_differences), offsets_(offsets_for(samples, f.kind)) {}
+
+/// products[i * tile_size + j] for all rows of `left` and n_columns (rounded up to whole panels)
+/// from `column`, a multiple of the panel width.
+template <class P, class T>
+void DenseSource<P, T>::multiply(std::span<const Left> left, std::size_t column,
+                                 std::size_t n_columns, P* products) const {
+  const auto& ops = panels_.ops();
+  const auto multiply = is_difference_ ? ops.squared_differences : ops.products;
+  for (std::size_t j = 0; j < n_columns; j += ops.width) {
+    const P* panel = panels_.panel((column + j) / ops.width);
+    for (std::size_t g = 0; g < left.size(); ++g)
+      multiply(left[g].at, left[g].lda, left[g].n_rows, panel, panels_.depth(),
+               products + g * ops.group * tile_size + j, tile_size);
+  }
+}
+
+template <class P, class T>
+void DenseSource<P, T>::apply(std::size_t row, std::size_t column, std::size_t n, const P* products,
+                              T* values) const {
+  simd::Norms<P> norms;
+  if (!is_difference_)
+    norms = {panels_.norms()[row], panels_.norms() + column};
+  apply_kernel<P, T>()(f_, norms, products, padded(n), values);
+}
+
+template <class P, class T>
+void DenseSource<P, T>::write_tile(const Tile& tile, Scratch& scratch, T* matrix) const {
+  const std::size_t stride = padded(size());
+  const auto& ops = panels_.ops();
+  scratch.left.clear();
+  for (std::size_t i = 0; i < tile.n_rows; i += ops.group)
+    scratch.left.push_back({panels_.lane(tile.row + i), ops.width, ops.group});
+  multiply(scratch.left, tile.column, tile.n_columns, scratch.products.data());
+  for (std::size_t i = 0; i < tile.n_rows; ++i) {
+    T* values = scratch.values.data() + i * tile_size;
+    apply(tile.row + i, tile.column, tile.n_columns, scratch.products.data() + i * tile_size,
+          values);
+    std::memcpy(matrix + (tile.row + i) * stride + tile.column, values, tile.n_columns * sizeof(T));
+  }
+  if (tile.row == tile.column)
+    return;
+  transpose<T>({scratch.values.data(), tile_size, tile.n_rows, tile.n_columns},
+               matrix + tile.column * stride + tile.row, stride);
+}
+
+template <class P, class T>
+void DenseSource<P, T>::write_matrix(T* matrix, const Team& team) const {
+  const std::size_t n = size();
+  std::vector<Tile> tiles;
+  for (std::size_t i = 0; i < n; i += tile_size)
+    for (std::size_t j = i; j < n; j += tile_size)
+      tiles.push_back({i, j, std::min(tile_size, n - i), std::min(tile_size, n - j)});
+  for (std::size_t i = 0; i < n; ++i)
+    clear_padding(matrix + i * padded(n), n);
+  std::vector<std::unique_ptr<Scratch>> scratch(std::max<std::size_t>(team.n_threads, 1));
+  for_each_piece(tiles.size(), team, [&](std::size_t t, std::size_t worker) {
+    if (!scratch[worker])
+      scratch[worker] = std::make_unique<Scratch>();
+    write_tile(tiles[t], *scratch[worker], matrix);
+  });
+}
+
+template <class P, class T>
+std::vector<typename DenseSource<P, T>::Left>
+DenseSource<P, T>::pack(std::span<const std::size_t> which, Buffer<P>& packed) const {
+  const std::size_t group = panels_.ops().group;
+  const std::size_t depth = panels_.depth();
+  std::vector<Left> left;
+  for (std::size_t at = 0; at < which.size(); at += group) {
+    const std::size_t n_rows = std::min(group, which.size() - at);
+    P* to = packed.data() + at * depth;
+    for (std::size_t r = 0; r < n_rows; ++r) {
+      const P* from = panels_.lane(which[at + r]);
+      for (std::size_t k = 0; k < depth; ++k)
+        to[k * n_rows + r] = from[k * panels_.width()];
+    }
+    left.push_back({to, n_rows, n_rows});
+  }
+  return left;
+}
+
+template <class P, class T>
+void DenseSource<P, T>::write_rows(std::span<const std::size_t> which,
+                                   std::span<T* const> out) const {
+  // As many rows at once as the scratch of a tile holds.
+  for (; which.size() > tile_size; which = which.subspan(tile_size), out = out.subspan(tile_size))
+    write_rows(which.first(tile_size), out.first(tile_size));
+  const std::size_t n = size();
+  Buffer<P> packed(which.size() * panels_.depth());
+  const std::vector<Left> left = pack(which, packed);
+  Buffer<P> products(which.size() * tile_size);
+  std::fill_n(products.data(), products.size(), P(0));
+  for (std::size_t j = 0; j < n; j += tile_size) {
+    const std::size_t n_columns = std::min(tile_size, n - j);
+    multiply(left, j, n_columns, products.data());
+    for (std::size_t r = 0; r < which.size(); ++r)
+      apply(which[r], j, n_columns, products.data() + r * tile_size, out[r] + j);
+  }
+  for (T* row : out)
+    clear_padding(row, n);
+}
+
+template <class P, class T> std::vector<double> DenseSource<P, T>::diagonal() const {
+  std::vector<double> values(size(), 0.0);
+  if (is_distance(f_.kind))
+    return values;
+  alignas(64) P product[16] = {};
+  alignas(64) T value[16];
+  for (std::size_t i = 0; i < size(); ++i) {
+    product[0] = panels_.norms()[i];
+    apply_kernel<P, T>()(f_, {}, product, 16, value);
+    values[i] = static_cast<double>(value[0]);
+  }
+  return values;
+}
+
+template class DenseSource<float, float>;
+template class DenseSource<double, float>;
+template class DenseSource<double, double>;
+
+} // namespace alphapath

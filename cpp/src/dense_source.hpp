@@ -1,0 +1,55 @@
+// Kernel values of dense rows.
+//
+// Three routes to the same number, the quickest that is accurate enough:
+//  float products:    |x|^2 + |z|^2 - 2 x'z on centred rows. The exponent of rbf is then wrong by
+//                     about gamma max|x|^2 2^-22; integers are exact.
+//  double products:   the same with 2^-51, rounded at the end.
+//  double differences: sum (x_k - z_k)^2, wrong by a relative d 2^-53 only, at half the speed.
+#pragma once
+
+#include "buffer.hpp"
+#include "panels.hpp"
+#include "row_source.hpp"
+
+namespace alphapath {
+
+enum class Route { float_products, double_products, double_differences };
+
+/// The rule that picks one for kernel values stored in `precision`.
+Route choose_route(const Samples& samples, const KernelFunction& f, Precision precision);
+
+/// Products in precision P, kernel values in precision T.
+template <class P, class T> class DenseSource final : public RowSource<T> {
+public:
+  DenseSource(const Samples& samples, const KernelFunction& f, Route route, const Team& team);
+
+  std::size_t size() const override { return panels_.size(); }
+  std::size_t nbytes() const override { return panels_.nbytes(); }
+  void write_rows(std::span<const std::size_t> which, std::span<T* const> out) const override;
+  void write_matrix(T* matrix, const Team& team) const override;
+  std::vector<double> diagonal() const override;
+  std::vector<double> offsets() const override { return offsets_; }
+
+private:
+  /// Up to PairOps::group rows, element k of row r at [k * lda + r].
+  struct Left {
+    const P* at;
+    std::size_t lda, n_rows;
+  };
+  struct Tile;
+  struct Scratch;
+
+  void multiply(std::span<const Left> left, std::size_t column, std::size_t n_columns,
+                P* products) const;
+  void apply(std::size_t row, std::size_t column, std::size_t n, const P* products,
+             T* values) const;
+  void write_tile(const Tile& tile, Scratch& scratch, T* matrix) const;
+  std::vector<Left> pack(std::span<const std::size_t> which, Buffer<P>& packed) const;
+
+  Panels<P> panels_;
+  KernelFunction f_;
+  bool is_difference_;
+  std::vector<double> offsets_;
+};
+
+} // namespace alphapath

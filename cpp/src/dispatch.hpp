@@ -1,0 +1,38 @@
+// The hot loops of the active instruction set, chosen by element type.
+#pragma once
+
+#include "simd/isa.hpp"
+#include "simd/kernel_functions.hpp"
+#include "simd/row_sums.hpp"
+#include "simd/transpose.hpp"
+
+#include <type_traits>
+
+namespace alphapath {
+
+template <class P, class T> simd::ApplyKernel<P, T> apply_kernel() {
+  if constexpr (std::is_same_v<P, float>)
+    return ALPHAPATH_DISPATCH(apply_f32_f32);
+  else if constexpr (std::is_same_v<T, float>)
+    return ALPHAPATH_DISPATCH(apply_f64_f32);
+  else
+    return ALPHAPATH_DISPATCH(apply_f64_f64);
+}
+
+template <class T> void transpose(const simd::Block<const T>& from, T* to, std::size_t ld) {
+  if constexpr (std::is_same_v<T, float>)
+    ALPHAPATH_DISPATCH(transpose_f32)(from, to, ld);
+  else
+    ALPHAPATH_DISPATCH(transpose_f64)(from, to, ld);
+}
+
+template <class T>
+void add_rows(const T* const* rows, const double* coef, std::size_t n_rows, std::size_t n,
+              double* out) {
+  if constexpr (std::is_same_v<T, float>)
+    ALPHAPATH_DISPATCH(add_rows_f32)(rows, coef, n_rows, n, out);
+  else
+    ALPHAPATH_DISPATCH(add_rows_f64)(rows, coef, n_rows, n, out);
+}
+
+} // namespace alphapath

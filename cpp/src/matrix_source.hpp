@@ -1,0 +1,34 @@
+// Kernel values from a matrix that is there already: given by the user, or kept products.
+#pragma once
+
+#include "row_source.hpp"
+
+namespace alphapath {
+
+/// Rows of P numbers `stride` apart.
+template <class P> struct MatrixView {
+  const P* data;
+  std::size_t n, stride;
+};
+
+/// f of every entry (dot products or squared distances); the matrix must outlive this.
+template <class P, class T> class MatrixSource final : public RowSource<T> {
+public:
+  MatrixSource(const MatrixView<P>& products, const KernelFunction& f)
+      : products_(products), f_(f) {}
+
+  std::size_t size() const override { return products_.n; }
+  std::size_t nbytes() const override { return 0; }
+  void write_rows(std::span<const std::size_t> which, std::span<T* const> out) const override;
+  void write_matrix(T* matrix, const Team& team) const override;
+  std::vector<double> diagonal() const override;
+  std::vector<double> offsets() const override;
+
+private:
+  void write_row(std::size_t i, T* out) const;
+
+  MatrixView<P> products_;
+  KernelFunction f_;
+};
+
+} // namespace alphapath

@@ -1,0 +1,42 @@
+// Where stored kernel values come from: dense panels, sparse rows, kept products, a given array.
+#pragma once
+
+#include "aligned.hpp"
+#include "alphapath/kernel_rows.hpp"
+#include "kernel_function.hpp"
+#include "parallel.hpp"
+#include "samples.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace alphapath {
+
+/// Values of type T; the same bits whichever way they are asked for. Shared by threads.
+template <class T> class RowSource {
+public:
+  virtual ~RowSource() = default;
+  virtual std::size_t size() const = 0;
+  /// Bytes this holds itself, borrowed memory not counted.
+  virtual std::size_t nbytes() const = 0;
+  /// Writes row which[k] to out[k][0 .. padded(size())), padding zeroed.
+  virtual void write_rows(std::span<const std::size_t> which, std::span<T* const> out) const = 0;
+  /// Writes all rows, row i at matrix + i * padded(size()), padding zeroed.
+  virtual void write_matrix(T* matrix, const Team& team) const = 0;
+  virtual std::vector<double> diagonal() const = 0;
+  virtual std::vector<double> offsets() const = 0;
+};
+
+/// Zeroes what lies behind column n in a padded row.
+template <class T> void clear_padding(T* row, std::size_t n) {
+  std::fill(row + n, row + padded(n), T(0));
+}
+
+/// The values of `f` on samples, which must outlive the source.
+template <class T>
+std::unique_ptr<RowSource<T>> make_source(const Samples& samples, const KernelFunction& f,
+                                          const Team& team);
+
+} // namespace alphapath

@@ -1,0 +1,65 @@
+// The data a kernel is made of: n rows of d numbers, dense or CSR, borrowed from the caller.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace alphapath {
+
+/// Borrowed CSR arrays; column indices ascend within a row and occur once.
+struct CsrView {
+  std::span<const std::int64_t> indptr;
+  std::span<const std::int64_t> indices;
+  std::span<const double> values;
+};
+
+/// What is known of the rows after a shift by -centre.
+struct RowStatistics {
+  /// Infinite where the data holds a NaN or an infinity, or the norms overflow.
+  double max_squared_norm = 0;
+  /// All numbers are integers, so that products are exact while they stay below 2^24 (2^53).
+  bool is_integer = false;
+};
+
+class Samples {
+public:
+  /// Row-major, n x d; the memory must outlive this.
+  Samples(const double* values, std::size_t n, std::size_t d);
+  /// `dense_limit` bytes at most for a dense copy; 0 keeps the data sparse.
+  Samples(const CsrView& csr, std::size_t d, std::size_t dense_limit);
+
+  std::size_t size() const { return n_; }
+  std::size_t n_features() const { return d_; }
+  /// False where products are to be made from the CSR arrays as they are.
+  bool is_dense() const { return is_dense_; }
+  const CsrView& csr() const { return csr_; }
+
+  /// Column means, rounded to integers where the data is integer-valued (distances stay exact);
+  /// empty for sparse data, which is never shifted.
+  const std::vector<double>& centre() const { return centre_; }
+  const RowStatistics& centred() const { return centred_; }
+  const RowStatistics& raw() const { return raw_; }
+
+  /// Writes row i minus `shift` (d values, or empty for none) to out[0 .. d). Dense data only.
+  void copy_row(std::size_t i, std::span<const double> shift, double* out) const;
+
+  /// centre'x_i - |centre|^2 / 2: what the centred linear kernel lacks. Zeros for sparse data.
+  std::vector<double> linear_offsets() const;
+
+private:
+  void compute_dense_statistics();
+  void compute_sparse_statistics();
+  void mark_not_finite();
+
+  std::size_t n_ = 0;
+  std::size_t d_ = 0;
+  const double* dense_ = nullptr;
+  CsrView csr_;
+  bool is_dense_ = true;
+  std::vector<double> centre_;
+  RowStatistics centred_, raw_;
+};
+
+} // namespace alphapath

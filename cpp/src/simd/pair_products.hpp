@@ -1,0 +1,36 @@
+// Dot products and squared distances between rows of a matrix, one panel at a time.
+//
+// A panel holds `width` rows with the feature index running slowest: panel[k * width + lane].
+// Every result is a sum over k = 0, 1, ..., depth - 1 in this order, one accumulator a result,
+// so its bits depend on the two rows alone: not on the tile it fell in, not on which of the two
+// came first, not on the number of threads. Equal rows therefore give exactly |x|^2, and a
+// distance of exactly 0. A general BLAS promises none of this.
+#pragma once
+
+#include <cstddef>
+
+namespace alphapath::simd {
+
+template <class T> struct PairOps {
+  /// Rows in a panel, and rows that `products` takes at once (a divisor of width).
+  std::size_t width;
+  std::size_t group;
+  /// out[r * ld + lane] = sum_k a[k * lda + r] * panel[k * width + lane] for r < n_rows <= group.
+  void (*products)(const T* a, std::size_t lda, std::size_t n_rows, const T* panel,
+                   std::size_t depth, T* out, std::size_t ld);
+  /// The same with (a - panel)^2 in place of the product: half the speed, no cancellation.
+  void (*squared_differences)(const T* a, std::size_t lda, std::size_t n_rows, const T* panel,
+                              std::size_t depth, T* out, std::size_t ld);
+};
+
+#define ALPHAPATH_DECLARE(isa)                                                                     \
+  namespace isa {                                                                                  \
+  extern const PairOps<float> pair_ops_f32;                                                        \
+  extern const PairOps<double> pair_ops_f64;                                                       \
+  }
+ALPHAPATH_DECLARE(baseline)
+ALPHAPATH_DECLARE(avx2)
+ALPHAPATH_DECLARE(avx512)
+#undef ALPHAPATH_DECLARE
+
+} // namespace alphapath::simd

@@ -1,0 +1,39 @@
+"""Kernels, and the store that computes their matrices once for every problem on the same data."""
+
+from __future__ import annotations
+
+from .base import Kernel
+from .blas import install
+from .callable_kernel import Callable
+from .linear import Linear
+from .policy import Layout, choose_layout, parse_memory_limit
+from .poly import Poly
+from .precomputed import Precomputed
+from .rbf import Rbf
+from .sigmoid import Sigmoid
+from .store import Counts, KernelStore
+from .view import KernelView
+
+#: One class a kernel, by the name scikit-learn gives it.
+KERNELS: dict[str, type[Kernel]] = {
+    kernel.name: kernel for kernel in (Linear, Rbf, Poly, Sigmoid, Precomputed, Callable)
+}
+
+install()
+
+__all__ = [
+    "KERNELS",
+    "Callable",
+    "Counts",
+    "Kernel",
+    "KernelStore",
+    "KernelView",
+    "Layout",
+    "Linear",
+    "Poly",
+    "Precomputed",
+    "Rbf",
+    "Sigmoid",
+    "choose_layout",
+    "parse_memory_limit",
+]

@@ -1,0 +1,69 @@
+"""What every kernel offers, and the sums over rows that several of them use."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Hashable
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .. import _core
+from ..errors import KernelError
+
+FloatArray = NDArray[np.float64]
+
+
+class Kernel(ABC):
+    """A symmetric function of two rows; a frozen value.
+
+    ``evaluate`` is plain NumPy in double and the formula that users and certificates trust; the
+    store computes the same values by native code.
+    """
+
+    name: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def key(self) -> Hashable:
+        """Equal for kernels that give the same values on the same data."""
+
+    @abstractmethod
+    def evaluate(self, X: Any, Z: Any) -> FloatArray:
+        """K(X, Z), one row for each row of X and one column for each row of Z."""
+
+    @abstractmethod
+    def diagonal(self, X: Any) -> FloatArray:
+        """K(x, x) for each row of X."""
+
+    def native_function(self) -> _core.KernelFunction | None:
+        """The formula for the native code; None where the matrix comes from elsewhere."""
+        return None
+
+
+def check_positive(value: float, name: str) -> None:
+    """Refuse a parameter that is not a positive finite number."""
+    if not (math.isfinite(value) and value > 0.0):
+        raise KernelError(f"{name} == {value}; it must be positive.")
+
+
+def check_finite(value: float, name: str) -> None:
+    """Refuse a parameter that is infinite or NaN."""
+    if not math.isfinite(value):
+        raise KernelError(f"{name} == {value}; it must be a finite number.")
+
+
+def dot_products(X: Any, Z: Any) -> FloatArray:
+    """X Z' as a dense array, for any mix of dense and sparse rows."""
+    product = X @ Z.T
+    return np.asarray(product.toarray() if sp.issparse(product) else product, dtype=np.float64)
+
+
+def squared_norms(X: Any) -> FloatArray:
+    """|x|^2 of each row."""
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    return np.asarray(np.einsum("ij,ij->i", X, X), dtype=np.float64)

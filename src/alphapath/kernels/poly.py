@@ -1,0 +1,45 @@
+"""K(x, z) = (gamma x'z + coef0)^degree."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .. import _core
+from ..errors import KernelError
+from .base import FloatArray, Kernel, check_finite, check_positive, dot_products, squared_norms
+
+
+@dataclass(frozen=True)
+class Poly(Kernel):
+    """The polynomial kernel of an integer degree."""
+
+    gamma: float
+    degree: int = 3
+    coef0: float = 0.0
+    name: ClassVar[str] = "poly"
+
+    def __post_init__(self) -> None:
+        check_positive(self.gamma, "gamma")
+        check_finite(self.coef0, "coef0")
+        if int(self.degree) != self.degree or not 0 <= self.degree < 2**31:
+            raise KernelError(f"degree == {self.degree}; it must be a whole number, 0 or more.")
+
+    @property
+    def key(self) -> Hashable:
+        return (self.name, float(self.gamma), int(self.degree), float(self.coef0))
+
+    def evaluate(self, X: Any, Z: Any) -> FloatArray:
+        return self._of_products(dot_products(X, Z))
+
+    def diagonal(self, X: Any) -> FloatArray:
+        return self._of_products(squared_norms(X))
+
+    def _of_products(self, products: FloatArray) -> FloatArray:
+        return np.asarray((self.gamma * products + self.coef0) ** int(self.degree))
+
+    def native_function(self) -> _core.KernelFunction:
+        return _core.KernelFunction("poly", self.gamma, self.coef0, int(self.degree))

@@ -1,0 +1,56 @@
+"""The kernel matrix itself is the data."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..errors import KernelError
+from .base import FloatArray, Kernel
+
+#: Asymmetry relative to the largest entry that passes for rounding (of float32, say).
+SYMMETRY_RTOL = 1e-5
+
+
+@dataclass(frozen=True)
+class Precomputed(Kernel):
+    """Rows of X are rows of the kernel matrix: K(x, training rows)."""
+
+    name: ClassVar[str] = "precomputed"
+
+    @property
+    def key(self) -> Hashable:
+        return (self.name,)
+
+    def evaluate(self, X: Any, Z: Any) -> FloatArray:
+        return np.asarray(X, dtype=np.float64)
+
+    def diagonal(self, X: Any) -> FloatArray:
+        return np.diagonal(np.asarray(X, dtype=np.float64)).copy()
+
+
+def check_kernel_matrix(K: Any, what: str) -> FloatArray:
+    """K as a C-contiguous float64 matrix, exactly symmetric; rounding apart it must be already."""
+    if sp.issparse(K):
+        raise KernelError(f"{what} is sparse; pass a dense array.")
+    K = np.ascontiguousarray(K, dtype=np.float64)
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise KernelError(f"{what} has shape {K.shape}; it must be square.")
+    lowest, highest = float(K.min()), float(K.max())
+    if not np.isfinite(lowest + highest):
+        i, j = np.argwhere(~np.isfinite(K))[0]
+        raise KernelError(f"{what} has the entry {K[i, j]} at [{i}, {j}]; all must be finite.")
+    difference = K - K.T
+    largest = max(float(difference.max()), 0.0)
+    if largest == 0.0:
+        return K
+    if largest > SYMMETRY_RTOL * max(highest, -lowest):
+        i, j = np.unravel_index(int(np.argmax(difference)), K.shape)
+        raise KernelError(
+            f"{what} is not symmetric: [{i}, {j}] is {K[i, j]} but [{j}, {i}] is {K[j, i]}."
+        )
+    return np.asarray(K - 0.5 * difference)

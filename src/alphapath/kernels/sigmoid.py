@@ -1,0 +1,38 @@
+"""K(x, z) = tanh(gamma x'z + coef0); not positive semi-definite in general."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .. import _core
+from .base import FloatArray, Kernel, check_finite, check_positive, dot_products, squared_norms
+
+
+@dataclass(frozen=True)
+class Sigmoid(Kernel):
+    """The hyperbolic tangent of an affine inner product."""
+
+    gamma: float
+    coef0: float = 0.0
+    name: ClassVar[str] = "sigmoid"
+
+    def __post_init__(self) -> None:
+        check_positive(self.gamma, "gamma")
+        check_finite(self.coef0, "coef0")
+
+    @property
+    def key(self) -> Hashable:
+        return (self.name, float(self.gamma), float(self.coef0))
+
+    def evaluate(self, X: Any, Z: Any) -> FloatArray:
+        return np.asarray(np.tanh(self.gamma * dot_products(X, Z) + self.coef0))
+
+    def diagonal(self, X: Any) -> FloatArray:
+        return np.asarray(np.tanh(self.gamma * squared_norms(X) + self.coef0))
+
+    def native_function(self) -> _core.KernelFunction:
+        return _core.KernelFunction("sigmoid", self.gamma, self.coef0)

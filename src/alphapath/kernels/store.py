@@ -1,0 +1,233 @@
+"""Kernel matrices of one set of rows, computed once and shared by every problem on them."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from .. import _core
+from ..errors import KernelError
+from .base import Kernel
+from .policy import Layout, Precision, choose_layout, choose_precision, parse_memory_limit
+from .precomputed import Precomputed, check_kernel_matrix
+from .view import KernelView
+
+#: The share of the memory limit that a dense copy of sparse data may take.
+DENSE_SHARE = 8
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Work done by a store so far: kernel rows computed, rows found in caches, views made."""
+
+    rows_computed: int
+    hits: int
+    views: int
+
+
+class KernelStore:
+    """The rows of X and every kernel matrix made of them.
+
+    Parameters
+    ----------
+    X : array or CSR of shape (n, d)
+        The rows; the kernel matrix itself for the kernel Precomputed.
+    memory_limit : int, str or None
+        Bytes for all kernel matrices of this store that are in use at a time ("200MB" is
+        understood); None for half of this machine's memory.
+    n_threads : int or None
+        Threads that compute a matrix; None for one, -1 for all processors. Bits do not depend on
+        it.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        *,
+        memory_limit: int | float | str | None = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self._X = _as_rows(X)
+        self.n: int = self._X.shape[0]
+        self.memory_limit = parse_memory_limit(memory_limit)
+        self.n_threads = _count_threads(n_threads)
+        self._samples: _core.Samples | None = None
+        self._keeps_products = False
+        self._products: dict[str, _core.Gram] = {}
+        self._views: weakref.WeakValueDictionary[Hashable, KernelView] = (
+            weakref.WeakValueDictionary()
+        )
+        self._past = Counts(0, 0, 0)
+        self._lock = threading.RLock()
+
+    def view(
+        self,
+        kernel: Kernel,
+        *,
+        precision: Literal["auto", "float32", "float64"] = "auto",
+        tol: float = 1e-3,
+    ) -> KernelView:
+        """The kernel on all rows; the same object again while somebody holds it."""
+        wanted = _wanted_precision(precision, self.n, tol)
+        key = (kernel.key, wanted)
+        with self._lock:
+            view = self._views.get(key)
+            if view is None:
+                view = self._make_view(kernel, key, precision == "auto", tol)
+                self._views[key] = view
+                weakref.finalize(view, self._retire, view.gram).atexit = False
+                self._past = Counts(self._past.rows_computed, self._past.hits, self._past.views + 1)
+            return view
+
+    def keep_products(self) -> None:
+        """Keep squared distances (rbf) or dot products (poly, sigmoid) from their first use on.
+
+        Each later view, whatever its gamma, degree or coef0, then costs one function a value. They
+        count against the memory limit, and are kept only where they take at most half of it.
+        """
+        self._keeps_products = True
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of kernel values and products held now."""
+        with self._lock:
+            grams = [view.gram for view in self._views.values()]
+            return sum(gram.nbytes for gram in [*grams, *self._products.values()])
+
+    @property
+    def counts(self) -> Counts:
+        """What was done so far, for views that are gone too."""
+        with self._lock:
+            grams = [view.gram for view in self._views.values()]
+            return Counts(
+                self._past.rows_computed + sum(gram.n_rows_computed for gram in grams),
+                self._past.hits + sum(gram.n_hits for gram in grams),
+                self._past.views,
+            )
+
+    def _make_view(
+        self, kernel: Kernel, key: tuple[Hashable, Precision], is_free: bool, tol: float
+    ) -> KernelView:
+        layout = self._choose_layout(kernel, None if is_free else key[1], tol)
+        options = _core.GramOptions(
+            layout.precision, 0 if layout.is_full else layout.capacity_rows, self.n_threads
+        )
+        function = kernel.native_function()
+        if function is None:
+            matrix = self._given_matrix(kernel)
+            return KernelView(self._X, kernel, _core.gram_of_array(matrix, options), key)
+        products = self._find_products(kernel, layout)
+        if products is not None:
+            gram = _core.gram_of_products(products, function, options)
+        else:
+            gram = _core.gram_of_samples(self._read_samples(), function, options)
+        return KernelView(self._X, kernel, gram, key)
+
+    def _choose_layout(self, kernel: Kernel, precision: Precision | None, tol: float) -> Layout:
+        left = max(self.memory_limit - self.nbytes, 0)
+        return choose_layout(self.n, tol, left, precision, self._packed_bytes(kernel))
+
+    def _packed_bytes(self, kernel: Kernel) -> int:
+        """What a row cache keeps of the data, at most: packed rows or a transposed copy."""
+        if kernel.native_function() is None:
+            return 0
+        if self._read_samples().is_dense:
+            return 8 * (self.n + 48) * (int(self._X.shape[1]) + 1)
+        return 12 * int(self._X.nnz) + 8 * (self.n + int(self._X.shape[1]) + 32)
+
+    def _given_matrix(self, kernel: Kernel) -> np.ndarray[Any, np.dtype[np.float64]]:
+        if isinstance(kernel, Precomputed):
+            return check_kernel_matrix(self._X, "The precomputed kernel matrix")
+        values = kernel.evaluate(self._X, self._X)
+        return check_kernel_matrix(values, "The matrix returned by the kernel function")
+
+    def _read_samples(self) -> _core.Samples:
+        if self._samples is None:
+            samples = _make_samples(self._X, self.memory_limit // DENSE_SHARE)
+            if not np.isfinite(samples.max_squared_norm):
+                raise KernelError(
+                    "X has an entry that is not finite, or so large that its square is not; scale "
+                    "the features or remove such rows."
+                )
+            self._samples = samples
+        return self._samples
+
+    def _find_products(self, kernel: Kernel, layout: Layout) -> _core.Gram | None:
+        if not self._keeps_products or kernel.name not in PRODUCT_OF:
+            return None
+        kind = PRODUCT_OF[kernel.name]
+        products = self._products.get(kind)
+        if products is not None and products.precision >= layout.precision:
+            return products
+        room = choose_layout(self.n, 1.0, self.memory_limit, precision=layout.precision)
+        if not room.is_full:
+            return None
+        options = _core.GramOptions(layout.precision, 0, self.n_threads)
+        function = _core.KernelFunction(kind)
+        self._products[kind] = _core.gram_of_samples(self._read_samples(), function, options)
+        return self._products[kind]
+
+    def _retire(self, gram: _core.Gram) -> None:
+        with self._lock:
+            self._past = Counts(
+                self._past.rows_computed + gram.n_rows_computed,
+                self._past.hits + gram.n_hits,
+                self._past.views,
+            )
+
+
+#: What a kernel is a function of, in the native code's words.
+PRODUCT_OF = {"rbf": "squared_distance", "poly": "dot", "sigmoid": "dot"}
+
+
+def _as_rows(X: Any) -> Any:
+    """X as C-contiguous float64 rows or as CSR with sorted, unique float64 entries."""
+    if sp.issparse(X):
+        X = X.tocsr().astype(np.float64, copy=False)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+    else:
+        X = np.ascontiguousarray(X, dtype=np.float64)
+    if X.ndim != 2 or X.shape[0] == 0:
+        raise KernelError(f"X has shape {X.shape}; it must have two dimensions and a row at least.")
+    return X
+
+
+def _make_samples(X: Any, dense_limit: int) -> _core.Samples:
+    if not sp.issparse(X):
+        return _core.Samples(X)
+    return _core.Samples(
+        X.indptr.astype(np.int64, copy=False),
+        X.indices.astype(np.int64, copy=False),
+        X.data,
+        X.shape[1],
+        dense_limit,
+    )
+
+
+def _wanted_precision(precision: str, n: int, tol: float) -> Precision:
+    if precision == "auto":
+        return choose_precision(n, tol)
+    if precision == "float32":
+        return "float32"
+    if precision == "float64":
+        return "float64"
+    raise KernelError(f"precision == {precision!r}; it must be 'auto', 'float32' or 'float64'.")
+
+
+def _count_threads(n_threads: int | None) -> int:
+    if n_threads is None:
+        return 1
+    if n_threads == -1:
+        return os.cpu_count() or 1
+    if n_threads < 1:
+        raise KernelError(f"n_threads == {n_threads}; it must be positive, -1 (all) or None (one).")
+    return int(n_threads)

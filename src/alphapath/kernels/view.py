@@ -1,0 +1,60 @@
+"""One kernel on the rows of one store."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import _core
+from .base import FloatArray, Kernel
+
+
+class KernelView:
+    """The kernel matrix of a store's rows; never labels, folds or C.
+
+    ``gram`` is the native matrix that solvers read: whole, or rows on demand. Everything returned
+    here is the true K, offsets included, in float64.
+    """
+
+    __slots__ = ("_X", "__weakref__", "gram", "kernel", "key", "n")
+
+    def __init__(self, X: Any, kernel: Kernel, gram: _core.Gram, key: Hashable) -> None:
+        self._X = X
+        self.kernel = kernel
+        self.gram = gram
+        self.key = key
+        self.n: int = gram.n
+
+    def rows(self, idx: ArrayLike) -> FloatArray:
+        """K[idx, :] as stored."""
+        return self.gram.rows(_as_indices(idx))
+
+    def block(self, rows: ArrayLike, columns: ArrayLike) -> FloatArray:
+        """K[rows][:, columns] as stored."""
+        return self.gram.block(_as_indices(rows), _as_indices(columns))
+
+    def multiply(self, idx: ArrayLike, coef: ArrayLike) -> FloatArray:
+        """K[:, idx] @ coef, summed in double."""
+        return self.gram.multiply(_as_indices(idx), np.ascontiguousarray(coef, dtype=np.float64))
+
+    def exact_rows(self, idx: ArrayLike) -> FloatArray:
+        """K[idx, :] computed again from the raw data, in double."""
+        return self.kernel.evaluate(self._X[_as_indices(idx)], self._X)
+
+    def diagonal(self) -> FloatArray:
+        """K_ii."""
+        return np.asarray(self.gram.diagonal() + 2.0 * self.gram.offset())
+
+    def __repr__(self) -> str:
+        kind = "whole" if self.gram.is_full else "row by row"
+        return f"KernelView({self.kernel}, n={self.n}, {self.gram.precision}, {kind})"
+
+
+def _as_indices(idx: ArrayLike) -> NDArray[np.int64]:
+    indices = np.asarray(idx)
+    if indices.dtype == np.bool_:
+        indices = np.flatnonzero(indices)
+    return np.ascontiguousarray(indices, dtype=np.int64).reshape(-1)
