@@ -81,7 +81,7 @@ def solve_reference(X: Any, y: np.ndarray, question: Question) -> dict[str, Any]
 
     problems = question.ours(TIGHT).to_problem(X, y)
     problems = problems if isinstance(problems, list | tuple) else [problems]
-    solutions = [SOLVERS["smo"].solve(problem, tol=TIGHT) for problem in problems]
+    solutions = [SOLVERS["smo"](problem, tol=TIGHT) for problem in problems]
     certificates = [certify(s.problem, s.beta, s.bias) for s in solutions]
     return {
         "problems": problems,

@@ -45,7 +45,7 @@ def solve_within(share: float, n_rows: int, folder: str) -> dict[str, Any]:
     store = KernelStore(X, memory_limit=limit)
     view = store.view(Rbf(GAMMA), precision="float32", tol=TOL)
     problem = Problem.classification(view, y, np.full(len(y), C))
-    solution = SOLVERS["smo"].solve(problem, tol=TOL)
+    solution = SOLVERS["smo"](problem, tol=TOL)
     return {
         "seconds": perf_counter() - start,
         "megabytes": share * 4e-6 * len(y) * len(y),
