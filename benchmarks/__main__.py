@@ -52,6 +52,8 @@ def main(arguments: list[str]) -> int:
         n_jobs=given.jobs,
         runner=Runner(peer_python=given.peer_python, core=given.core),
     )
+    if options.runner.interpreter_with("alphapath._core") != options.runner.python:
+        raise SystemExit("alphapath can not be imported by this interpreter: pip install . first.")
     report = BENCHMARKS[given.name].run(options)
     table = report.write(options.out, context)
     print(table.read_text())

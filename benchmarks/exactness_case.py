@@ -75,9 +75,8 @@ def sklearn_answer(X: Any, y: np.ndarray, question: Question, tol: float, cache:
 
 def solve_reference(X: Any, y: np.ndarray, question: Question) -> dict[str, Any]:
     """Duals, biases and problems of the reference, with the worst of its certificates."""
-    from alphapath.solvers import SOLVERS
-
     from alphapath import certify
+    from alphapath.solvers import SOLVERS
 
     problems = question.ours(TIGHT).to_problem(X, y)
     problems = problems if isinstance(problems, list | tuple) else [problems]

@@ -32,10 +32,9 @@ COLUMNS = {
 
 def solve_within(share: float, n_rows: int, folder: str) -> dict[str, Any]:
     """Job: solve with `share` of the float32 matrix as the memory limit."""
+    from alphapath import Problem
     from alphapath.kernels import KernelStore, Rbf
     from alphapath.solvers import SOLVERS
-
-    from alphapath import Problem
 
     X, y = load(DataSpec("8000x20", is_scaled=True, n_rows=n_rows), Path(folder))
     limit = int(share * 4 * len(y) * len(y))
