@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.data import DataSpec
+from benchmarks.measure import JobFailed
 from benchmarks.registry import Options
 from benchmarks.report import Report
 
@@ -104,8 +105,13 @@ def run(options: Options) -> Report:
     ]
 
     def examine(job: dict[str, Any]) -> list[dict[str, Any]]:
-        rows = options.runner.call("benchmarks.exactness_case:examine", job, pin=False)
-        print(f"{rows[0]['case']} gamma={job['gamma']:g}: done", flush=True)
+        place = f"{job['data']['name']} gamma={job['gamma']:g}"
+        try:
+            rows = options.runner.call("benchmarks.exactness_case:examine", job, pin=False)
+        except JobFailed as error:
+            report.failures.append(f"{place}: no result, {str(error).splitlines()[-1]}")
+            rows = []
+        print(f"{place}: {len(rows)} cases done", flush=True)
         return rows
 
     # Nothing is timed here, so several processes may run at once.

@@ -19,7 +19,7 @@ from benchmarks.judge import classification_objective, kernel_times, probe_rows
 from benchmarks.measure import JobFailed, peak_megabytes, time_calls
 from benchmarks.peers import PEERS, Setting, chosen_peers
 from benchmarks.registry import Options
-from benchmarks.report import Report
+from benchmarks.report import Report, installed_version
 
 COLUMNS = {
     "case": "case",
@@ -74,6 +74,7 @@ def fit_once(peer: str, data: dict, setting: dict, folder: str, judge: bool) -> 
     library.prepare(X[tiny], y[tiny], wanted)()  # imports and first-call set-up
     timed = time_calls(library.prepare(X, y, wanted))
     result: dict[str, Any] = {"seconds": timed["seconds"], "peak_megabytes": peak_megabytes()}
+    result["version"] = installed_version(library.distribution)
     if judge:
         fitted = library.read(timed["value"])
         rows = probe_rows(len(y))
@@ -158,6 +159,7 @@ def compare(
             answer = dict(answers[name])
             signs = answer.pop("signs")
             row |= answer
+            row["peer"] += f" {answer['version']}"
             row |= {
                 "seconds": median(seconds),
                 "all_seconds": seconds,

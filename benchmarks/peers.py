@@ -66,7 +66,7 @@ def prepare_ours(X: Any, y: np.ndarray, setting: Setting) -> Callable[[], Any]:
 
 def read_ours(model: Any) -> Fitted:
     fitted = read_attributes(model)
-    info = model.solution_.info
+    (info,) = model.solve_info_
     counts = {
         "n_iter": info.n_iter,
         "n_rows_computed": info.n_rows_computed,

@@ -7,6 +7,7 @@ import math
 import os
 import platform
 import shlex
+import subprocess
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
@@ -86,14 +87,27 @@ def processor_name() -> str:
         return platform.processor() or platform.machine()
 
 
+def installed_version(distribution: str) -> str:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
 def versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for library in LIBRARIES:
-        try:
-            found[library] = metadata.version(library)
-        except metadata.PackageNotFoundError:
-            found[library] = "not installed"
-    return found
+    """Versions in this interpreter; those of peers in another one are in their rows."""
+    found = {library: installed_version(library) for library in LIBRARIES}
+    return {"python": platform.python_version(), **found}
+
+
+def source_version() -> str:
+    """The commit of the clone that the benchmarks run in, with a mark for local changes."""
+    command = ["git", "describe", "--always", "--dirty"]
+    try:
+        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True)
+    except OSError:
+        return "unknown"
+    return done.stdout.strip() or "unknown"
 
 
 def describe_machine() -> dict[str, Any]:
@@ -120,6 +134,7 @@ def run_context(arguments: list[str]) -> dict[str, Any]:
     return {
         "command": shown_command(arguments),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "source": source_version(),
         "machine": describe_machine(),
         "versions": versions(),
     }
@@ -130,5 +145,5 @@ def describe_context(context: dict[str, Any]) -> str:
     libraries = ", ".join(f"{name} {version}" for name, version in context["versions"].items())
     return (
         f"{context['started']}; {machine['processor']}, {machine['cores']} cores, "
-        f"{machine['memory_gib']} GiB; {libraries}."
+        f"{machine['memory_gib']} GiB; source {context['source']}; {libraries}."
     )
