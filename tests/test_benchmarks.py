@@ -135,3 +135,16 @@ def test_fit_writes_both_files(folder: Path, capfd: pytest.CaptureFixture[str]) 
 def test_registered_benchmarks_can_be_imported() -> None:
     for entry in BENCHMARKS.values():
         assert callable(entry.run)
+
+
+def test_memory_does_not_grow(folder: Path) -> None:
+    assert main(["memory", "--data", str(folder), "--out", str(folder / "out"), "--quick"]) == 0
+
+
+def test_a_smaller_row_cache_computes_more_rows(tmp_path: Path) -> None:
+    assert main(["row_cache", "--out", str(tmp_path), "--quick", "--repeats", "1"]) == 0
+    rows = json.loads((tmp_path / "row_cache.json").read_text())["rows"]
+    computed = [row["n_rows_computed"] for row in rows]
+    assert computed == sorted(computed)
+    assert computed[-1] > computed[0]
+    np.testing.assert_allclose([row["objective"] for row in rows], rows[0]["objective"], rtol=1e-4)
