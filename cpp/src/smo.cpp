@@ -20,6 +20,8 @@ constexpr int max_fruitless_rounds = 6;
 constexpr std::size_t min_size_to_compact = 8192;
 constexpr double max_active_share = 0.6;
 constexpr double share_worth_copying = 0.75;
+constexpr std::size_t n_prefetched = 32;
+constexpr std::int64_t iterations_a_prefetch = 16;
 
 std::vector<std::uint32_t> all_instances(std::size_t n) {
   std::vector<std::uint32_t> members(n);
@@ -120,12 +122,35 @@ template <class T> bool Smo<T>::move_pair(std::size_t ki, std::size_t kj, const 
   return beta_i != old_i || beta_j != old_j;
 }
 
+/// Rows on demand are cheaper together: ask for those of the worst violators, who come next.
+template <class T> void Smo<T>::prefetch_rows() {
+  std::vector<std::pair<T, std::uint32_t>> rising, falling;
+  const T epsilon = static_cast<T>(state_.problem.epsilon);
+  for (std::size_t k = 0; k < members_.size(); ++k) {
+    const std::uint32_t i = members_[k];
+    if (state_.may_rise(i))
+      rising.emplace_back(g_[k] + (state_.beta[i] >= 0 ? epsilon : -epsilon), i);
+    if (state_.may_fall(i))
+      falling.emplace_back(-g_[k] - (state_.beta[i] > 0 ? epsilon : -epsilon), i);
+  }
+  std::vector<std::size_t> wanted;
+  for (auto* side : {&rising, &falling}) {
+    const std::size_t count = std::min(n_prefetched / 2, side->size());
+    std::nth_element(side->begin(), side->begin() + static_cast<std::ptrdiff_t>(count),
+                     side->end());
+    for (std::size_t c = 0; c < count; ++c)
+      wanted.push_back((*side)[c].second);
+  }
+  state_.problem.kernel.prefetch(wanted);
+}
+
 template <class T> typename Smo<T>::Pause Smo<T>::iterate(double tol, std::int64_t n_iter) {
   const T epsilon = static_cast<T>(state_.problem.epsilon);
   const double unit = std::numeric_limits<T>::epsilon() / 2;
   const std::int64_t poll =
       std::clamp<std::int64_t>(200'000 / static_cast<std::int64_t>(members_.size() + 1), 1, 256);
   const auto select = ALPHAPATH_DISPATCH(select_partner<T>);
+  const bool is_on_demand = state_.problem.kernel.full() == nullptr;
   for (std::int64_t done = 0; done < n_iter; ++done) {
     const double violation = static_cast<double>(extremes_.max_down - extremes_.min_up);
     if (violation <= tol)
@@ -137,6 +162,8 @@ template <class T> typename Smo<T>::Pause Smo<T>::iterate(double tol, std::int64
       return Pause::limit;
     if (done % poll == 0 && state_.watch.should_stop())
       return Pause::limit;
+    if (is_on_demand && state_.result.n_iter % iterations_a_prefetch == 0)
+      prefetch_rows();
     const std::size_t ki = static_cast<std::size_t>(extremes_.arg_up);
     const T* row_i = rows_->row(ki, 0);
     const auto partner = select(g_.get(), row_i, diagonal_.get(), diagonal_[ki], extremes_.min_up,

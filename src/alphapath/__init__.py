@@ -1,0 +1,21 @@
+"""alphapath: exact and fast SVM model selection; every problem starts from the last solution."""
+
+from __future__ import annotations
+
+from .certificate import Certificate, certify
+from .estimators import SVC, SVR, OneClassSVM
+from .problem import Problem, Start
+from .solution import Info, Solution, Status
+
+__all__ = [
+    "SVC",
+    "SVR",
+    "Certificate",
+    "Info",
+    "OneClassSVM",
+    "Problem",
+    "Solution",
+    "Start",
+    "Status",
+    "certify",
+]

@@ -1,0 +1,296 @@
+"""What SVC, SVR and OneClassSVM share: parameters, checks, fitting, decision values."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..certificate import Certificate, certify
+from ..kernels import KernelStore, Precomputed
+from ..problem import FloatArray, KernelView, Problem
+from ..solution import Info, Status
+from . import training
+from .exchange import ModelExchange
+from .merge_rows import MergedRows, keep_rows, merge_rows
+from .one_vs_one import SparseBeta
+
+POSITIVE = Interval(Real, 0.0, np.inf, closed="neither")
+
+#: Kernel values held at once while predicting (32 MiB of doubles).
+BLOCK_VALUES = 1 << 22
+
+
+class RawRows:
+    """A kernel on raw data without a store: all that a certificate needs."""
+
+    def __init__(self, kernel: Any, X: Any) -> None:
+        self.kernel = kernel
+        self.X = X
+        self.n: int = X.shape[0]
+
+    def exact_rows(self, indices: Any) -> FloatArray:
+        """Rows of the kernel matrix, in double."""
+        if isinstance(self.kernel, Precomputed):
+            return np.asarray(self.X[indices])
+        return np.asarray(self.kernel.evaluate(self.X[indices], self.X))
+
+
+class BaseSVM(ModelExchange, BaseEstimator):
+    """Base of the estimators of LIBSVM's models; a model adds its targets, weights and problems."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
+        "degree": [Interval(Integral, 0, None, closed="left")],
+        "gamma": [StrOptions({"scale", "auto"}), POSITIVE],
+        "coef0": [Interval(Real, -np.inf, np.inf, closed="neither")],
+        "tol": [POSITIVE],
+        "max_iter": [Interval(Integral, -1, None, closed="left")],
+        "memory_limit": [None, str, Interval(Integral, 1, None, closed="left")],
+        "time_limit": [None, POSITIVE],
+    }
+    #: What y is: class labels, numbers, or ignored.
+    _targets: ClassVar[Literal["labels", "numbers", "ignored"]]
+
+    kernel: Any
+    degree: int
+    gamma: Any
+    coef0: float
+    tol: float
+    max_iter: int
+    memory_limit: Any
+    time_limit: float | None
+
+    support_: NDArray[np.int32]
+    support_vectors_: Any
+    n_support_: NDArray[np.int32]
+    dual_coef_: FloatArray
+    intercept_: FloatArray
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        return tags
+
+    # -- what a model says about itself
+
+    @abstractmethod
+    def _check_targets(self, y: Any, sample_weight: FloatArray) -> FloatArray:
+        """One target a row: the number of its class, or its value."""
+
+    @abstractmethod
+    def _weight_scale(self, targets: FloatArray, sample_weight: FloatArray) -> FloatArray:
+        """C_i = scale_i * sample_weight_i."""
+
+    @abstractmethod
+    def _make_problems(
+        self, view: KernelView, targets: FloatArray, weights: FloatArray
+    ) -> Iterator[Problem]:
+        """The problems to solve, in the order of `intercept_`."""
+
+    @abstractmethod
+    def _pack(self, betas: Sequence[SparseBeta], targets: FloatArray) -> None:
+        """Set support_, n_support_ and dual_coef_ from the nonzero beta of each problem."""
+
+    @abstractmethod
+    def _unpack(self) -> Iterator[FloatArray]:
+        """One beta on the support vectors a problem, from dual_coef_."""
+
+    @abstractmethod
+    def _combine(self, K: FloatArray) -> FloatArray:
+        """Decision values, one column a problem, from kernel values against the support."""
+
+    # -- fitting
+
+    def _check_rows(self, X: Any, *y: Any, reset: bool = True) -> Any:
+        """X and, where given, y: float64, finite, C-contiguous or canonical CSR."""
+        if sp.issparse(X) and self.kernel == "precomputed":
+            raise TypeError(
+                f"The precomputed kernel is a sparse {type(X).__name__}; pass a dense array."
+            )
+        options = {"dtype": np.float64, "order": "C", "accept_sparse": "csr", "reset": reset}
+        if y:
+            options["y_numeric"] = self._targets == "numbers"
+            X, target = validate_data(self, X, *y, **options)
+        else:
+            X, target = validate_data(self, X, **options), None
+        if sp.issparse(X) and not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        return (X, target) if y else X
+
+    def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None, merge: bool) -> MergedRows:
+        """The checked instances; sets the kernel, which may depend on the data."""
+        if self._targets == "ignored":
+            X = self._check_rows(X)
+        else:
+            X, y = self._check_rows(X, y)
+        weights = training.check_weights(sample_weight, X)
+        targets = self._check_targets(y, weights)
+        is_given = self.kernel == "precomputed" or callable(self.kernel)
+        merged = (merge_rows if merge and not is_given else keep_rows)(X, targets, weights)
+        if is_given:
+            self._gamma = 0.0
+        elif self.gamma == "scale":
+            self._gamma = training.scale_gamma(merged.X, merged.weights)
+        else:
+            self._gamma = 1.0 / X.shape[1] if self.gamma == "auto" else float(self.gamma)
+        self._kernel = training.make_kernel(self.kernel, self._gamma, self.degree, self.coef0)
+        training.check_kernel_values(self._kernel, X)
+        self.shape_fit_ = X.shape
+        return merged
+
+    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
+        """Merge equal rows, solve, and set every fitted attribute, even after an interrupt."""
+        budget = training.Budget(self.tol, self.max_iter, self.time_limit)
+        merged = self._prepare(X, y, sample_weight, merge=True)
+        scale = self._weight_scale(merged.targets, merged.weights)
+        store = KernelStore(merged.X, memory_limit=self.memory_limit)
+        view = store.view(self._kernel, tol=self.tol)
+        infos, biases, betas = [], [], []
+        # One problem at a time: a pair of classes leaves only its support vectors behind.
+        for solution in budget.solve(
+            self._make_problems(view, merged.targets, scale * merged.weights)
+        ):
+            beta = merged.spread(solution.beta, scale)
+            rows = np.flatnonzero(beta)
+            betas.append((rows, beta[rows]))
+            biases.append(solution.bias)
+            infos.append(solution.info)
+        self._pack(betas, merged.targets[merged.instance_of])
+        is_matrix = isinstance(self._kernel, Precomputed)
+        self.support_vectors_ = (
+            np.empty((0, 0)) if is_matrix else merged.X[merged.instance_of[self.support_]]
+        )
+        self.intercept_ = np.array(biases)
+        self._report(infos, budget)
+        return self
+
+    def _problems_on(self, view: KernelView, rows: MergedRows) -> Iterator[Problem]:
+        scale = self._weight_scale(rows.targets, rows.weights)
+        return self._make_problems(view, rows.targets, scale * rows.weights)
+
+    def _report(self, infos: Sequence[Info], budget: training.Budget) -> None:
+        """Set how the fit went; warn where it did not converge; pass an interrupt on."""
+        quality = {
+            name: np.array([getattr(info, name) for info in infos])
+            for name in ("objective", "duality_gap", "kkt_violation")
+        }
+        for name, values in quality.items():
+            setattr(self, f"{name}_", float(values[0]) if len(infos) == 1 else values)
+        self.n_iter_: Any = np.array([info.n_iter for info in infos], dtype=np.int32)
+        if self._targets != "labels":
+            self.n_iter_ = int(self.n_iter_[0])
+        self.fit_status_ = training.overall_status(infos)
+        if self.fit_status_ is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        training.warn_unsolved(self.fit_status_, budget, float(quality["kkt_violation"].max()))
+
+    def to_problem(
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> Problem | list[Problem]:
+        """The Problem of `fit`, on all rows in their order; the estimator is not changed.
+
+        Rows are neither dropped nor merged, so that a mask over the rows is a mask over the
+        instances. A classifier of more than two classes gives a list, one Problem a pair of
+        classes, all on one kernel.
+
+        Examples
+        --------
+        >>> problem = SVC(C=10).to_problem(X, y)                     # doctest: +SKIP
+        """
+        model: Self = clone(self)
+        model._validate_params()
+        rows = model._prepare(X, y, sample_weight, merge=False)
+        store = KernelStore(rows.X, memory_limit=self.memory_limit)
+        view = store.view(model._kernel, tol=self.tol)
+        problems = list(model._problems_on(view, rows))
+        return problems[0] if len(problems) == 1 else problems
+
+    def certify(
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> Certificate | list[Certificate]:
+        """Recompute the quality of the fitted model from the raw training data.
+
+        Give the arguments of `fit`. Uses dual_coef_, support_ and intercept_ and no solver; a
+        classifier of more than two classes gives a list, one Certificate a pair of classes.
+
+        Examples
+        --------
+        >>> print(SVC().fit(X, y).certify(X, y))                     # doctest: +SKIP
+        """
+        check_is_fitted(self, "dual_coef_")
+        if not hasattr(self, "shape_fit_"):
+            raise ValueError(
+                "The model was read from a file, which does not say which training rows the "
+                "support vectors were; only a model that was fitted can be certified."
+            )
+        model = self._refit_parameters()
+        rows = model._prepare(X, y, sample_weight, merge=False)
+        if model.shape_fit_ != self.shape_fit_:
+            raise ValueError(
+                f"X has shape {model.shape_fit_}, but the model was fitted on shape "
+                f"{self.shape_fit_}; certify needs the training data."
+            )
+        problems = model._problems_on(RawRows(self._kernel, rows.X), rows)
+        found = []
+        for problem, coef, bias in zip(problems, self._unpack(), self.intercept_, strict=True):
+            beta = np.zeros(problem.n)
+            beta[self.support_] = coef
+            found.append(certify(problem, beta, float(bias)))
+        return found[0] if len(found) == 1 else found
+
+    def _refit_parameters(self) -> Self:
+        """A copy whose parameters give exactly the weights of the fitted model."""
+        model: Self = clone(self)
+        return model
+
+    # -- predicting
+
+    def _decision_values(self, X: Any) -> FloatArray:
+        """One column a problem, from blocks of kernel values against the support vectors."""
+        check_is_fitted(self, "dual_coef_")
+        X = self._check_rows(X, reset=False)
+        values = np.empty((X.shape[0], self.intercept_.size))
+        for rows, K in self._kernel_blocks(X):
+            values[rows] = self._combine(K)
+        values += self.intercept_
+        return values
+
+    def _kernel_blocks(self, X: Any) -> Iterator[tuple[slice, FloatArray]]:
+        Z = self.support_vectors_
+        n_support = self.dual_coef_.shape[1]
+        if sp.issparse(Z) and not sp.issparse(X):
+            X = sp.csr_array(X)
+        is_mixed = sp.issparse(X) and not sp.issparse(Z)
+        step = max(1, BLOCK_VALUES // max(1, n_support, X.shape[1] if is_mixed else 1))
+        for first in range(0, X.shape[0], step):
+            rows = slice(first, first + step)
+            block = X[rows].toarray() if is_mixed else X[rows]
+            if isinstance(self._kernel, Precomputed):
+                yield rows, block[:, self.support_]
+            elif n_support == 0:
+                yield rows, np.empty((block.shape[0], 0))
+            else:
+                yield rows, self._kernel.evaluate(block, Z)
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Weights of the features, one row a problem; only for the linear kernel."""
+        if self.kernel != "linear":
+            raise AttributeError(
+                f"coef_ exists only for kernel='linear', and the kernel is {self.kernel!r}."
+            )
+        check_is_fitted(self, "dual_coef_")
+        coef = np.stack([np.asarray(beta @ self.support_vectors_) for beta in self._unpack()])
+        coef.flags.writeable = False
+        return coef

@@ -1,0 +1,129 @@
+"""Equal (x, y) rows are one instance with the summed weight; rows of weight zero are none.
+
+Both are exact: the dual depends on equal rows only through the sum of their beta, whose box is
+the sum of their boxes. Instances are ordered by a hash of their content, so a fit depends neither
+on the order of the rows nor on whether a repetition is written as rows or as a weight.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..problem import FloatArray
+
+UIntArray = NDArray[np.uint64]
+
+#: Values hashed at once (the temporaries stay in the cache).
+BLOCK_VALUES = 1 << 16
+
+
+@dataclass(frozen=True)
+class MergedRows:
+    """The instances of a training set, and the way back to its rows.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_instances, n_features)
+    targets, weights : arrays of shape (n_instances,)
+    instance_of : array of shape (n_rows,)
+        The instance of each row; any instance for a row of weight zero.
+    row_weights : array of shape (n_rows,)
+    """
+
+    X: Any
+    targets: FloatArray
+    weights: FloatArray
+    instance_of: NDArray[np.intp]
+    row_weights: FloatArray
+
+    def spread(self, beta: FloatArray, scale: FloatArray) -> FloatArray:
+        """beta of every row, where the box of an instance is `scale` times its weight.
+
+        A row gets its share by weight, and exactly its own bound where the instance is at its.
+        """
+        value = beta[self.instance_of]
+        own_scale = scale[self.instance_of]
+        own_bound = own_scale * self.row_weights
+        total = self.weights[self.instance_of]
+        share = np.divide(self.row_weights, total, out=np.zeros_like(total), where=total > 0.0)
+        size = np.minimum(np.abs(value) * share, own_bound)
+        # Float equality on purpose: a solver sets a bounded beta to the bound itself.
+        is_bound = np.abs(value) == own_scale * total
+        return np.copysign(np.where(is_bound, own_bound, size), value)
+
+
+def merge_rows(X: Any, targets: FloatArray, weights: FloatArray) -> MergedRows:
+    """Drop rows of weight zero, merge equal (x, target) rows, order by content."""
+    used = np.flatnonzero(weights)
+    hashes = hash_rows(X) + mix(positive_zeros(targets).view(np.uint64))
+    rows = used[np.argsort(hashes[used], kind="stable")]
+    is_first = np.ones(rows.size, dtype=bool)
+    maybe_equal = np.flatnonzero(hashes[rows[1:]] == hashes[rows[:-1]]) + 1
+    if maybe_equal.size:
+        a, b = rows[maybe_equal], rows[maybe_equal - 1]
+        is_first[maybe_equal] = ~(rows_equal(X, a, b) & (targets[a] == targets[b]))
+    starts = np.flatnonzero(is_first)
+    firsts = rows[starts]
+    instance_of = np.zeros(weights.size, dtype=np.intp)
+    instance_of[rows] = np.cumsum(is_first) - 1
+    return MergedRows(
+        X[firsts], targets[firsts], np.add.reduceat(weights[rows], starts), instance_of, weights
+    )
+
+
+def keep_rows(X: Any, targets: FloatArray, weights: FloatArray) -> MergedRows:
+    """Every row an instance of its own, in the given order."""
+    return MergedRows(X, targets, weights, np.arange(weights.size), weights)
+
+
+def mix(bits: UIntArray) -> UIntArray:
+    """Spread the information of the high bits of a double over all 64 bits; 0 stays 0."""
+    mixed = bits ^ (bits >> np.uint64(32))
+    mixed *= np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(29)
+    return mixed
+
+
+def hash_rows(X: Any) -> UIntArray:
+    """One 64-bit hash a row: sum over the features of multiplier * mixed bits, modulo 2^64.
+
+    Zeros add nothing, so a row has the same hash whether it is stored dense or sparse.
+    """
+    n, n_features = X.shape
+    multipliers = np.random.default_rng(0).integers(1, 2**63, n_features, dtype=np.uint64)
+    multipliers |= np.uint64(1)
+    if sp.issparse(X):
+        terms = mix(positive_zeros(X.data).view(np.uint64)) * multipliers[X.indices]
+        sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(terms)])
+        differences: UIntArray = sums[X.indptr[1:]] - sums[X.indptr[:-1]]
+        return differences
+    hashes = np.empty(n, dtype=np.uint64)
+    step = max(1, BLOCK_VALUES // n_features)
+    for first in range(0, n, step):
+        block = positive_zeros(X[first : first + step])
+        hashes[first : first + step] = mix(block.view(np.uint64)) @ multipliers
+    return hashes
+
+
+def positive_zeros(values: FloatArray) -> FloatArray:
+    """A copy in which -0.0 has become 0.0: the two are equal but differ in their bits."""
+    return np.ascontiguousarray(values, dtype=np.float64) + 0.0
+
+
+def rows_equal(X: Any, a: NDArray[np.intp], b: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Whether row a[k] equals row b[k], for every k."""
+    if sp.issparse(X):
+        difference = sp.csr_array(X[a] - X[b])
+        distance: FloatArray = np.asarray(abs(difference).sum(axis=1)).ravel()
+        return np.asarray(distance == 0.0)
+    equal = np.empty(a.size, dtype=bool)
+    step = max(1, BLOCK_VALUES // X.shape[1])
+    for first in range(0, a.size, step):
+        part = slice(first, first + step)
+        equal[part] = (X[a[part]] == X[b[part]]).all(axis=1)
+    return equal

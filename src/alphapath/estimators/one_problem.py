@@ -1,0 +1,27 @@
+"""Models of one problem: support_, dual_coef_ and decision values of regression and one class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ..problem import FloatArray
+from .base import BaseSVM
+from .one_vs_one import SparseBeta
+
+
+class OneProblemSVM(BaseSVM):
+    """Base of the estimators that solve a single Problem."""
+
+    def _pack(self, betas: Sequence[SparseBeta], targets: FloatArray) -> None:
+        ((rows, values),) = betas
+        self.support_ = rows.astype(np.int32)
+        self.n_support_ = np.array([rows.size], dtype=np.int32)
+        self.dual_coef_ = values[np.newaxis]
+
+    def _unpack(self) -> Iterator[FloatArray]:
+        yield self.dual_coef_[0]
+
+    def _combine(self, K: FloatArray) -> FloatArray:
+        return K @ self.dual_coef_.T

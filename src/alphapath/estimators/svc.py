@@ -1,0 +1,214 @@
+"""SVC: classification, one-vs-one for more than two classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from ..problem import FloatArray, KernelView, Problem
+from . import one_vs_one
+from .base import POSITIVE, BaseSVM
+
+
+class SVC(ClassifierMixin, BaseSVM):
+    """C-support vector classification, with the answers of scikit-learn's SVC.
+
+    More than two classes are handled one-vs-one, all pairs on one kernel.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the losses against the norm.
+    kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of "rbf", "poly" and "sigmoid". "scale" is 1 / (n_features * variance of X),
+        rows counted by their weight.
+    coef0 : float, default=0.0
+        Constant term of "poly" and "sigmoid".
+    tol : float, default=1e-3
+        The KKT violation at which to stop, in absolute terms.
+    class_weight : dict or "balanced" or None, default=None
+        C of a class is class_weight[class] * C; "balanced" makes all classes weigh the same, rows
+        counted by their sample weight.
+    max_iter : int, default=-1
+        Limit on the iterations of each pair; -1 means none.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        What `decision_function` returns for more than two classes.
+    break_ties : bool, default=False
+        Whether `predict` follows the "ovr" decision function instead of the votes of the pairs.
+    memory_limit : int or str or None, default=None
+        Bytes (or "200MB") for the kernel; None takes a share of the RAM. Takes the place of
+        scikit-learn's `cache_size`.
+    time_limit : float or None, default=None
+        Seconds after which to stop with what there is.
+
+    Attributes
+    ----------
+    classes_, class_weight_, support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_
+        As in scikit-learn; `dual_coef_` is always a dense array.
+    n_iter_ : array of shape (n_pairs,)
+    fit_status_ : Status
+        0 if every pair was solved.
+    objective_, duality_gap_, kkt_violation_ : float, or array of shape (n_pairs,)
+        Quality of the solution; an array for more than two classes.
+
+    Notes
+    -----
+    There is no `probability`: wrap the estimator in `CalibratedClassifierCV`. scikit-learn's
+    `shrinking`, `cache_size`, `verbose` and `random_state` mean nothing here and are not accepted;
+    `SVC.from_sklearn` converts an estimator that has them.
+
+    Examples
+    --------
+    >>> from alphapath import SVC
+    >>> SVC().fit([[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"]).predict([[0.2]]).tolist()
+    ['a']
+    """
+
+    _targets: ClassVar[Literal["labels"]] = "labels"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseSVM._parameter_constraints,
+        "C": [POSITIVE],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "decision_function_shape": [StrOptions({"ovr", "ovo"})],
+        "break_ties": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        class_weight: Any = None,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        memory_limit: Any = None,
+        time_limit: float | None = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.memory_limit = memory_limit
+        self.time_limit = time_limit
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            For kernel="precomputed", the kernel matrix of shape (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            C_i = C * class_weight * sample_weight_i; a row of weight 0 is left out.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Shape (n,) for two classes, else one column a class ("ovr") or a pair ("ovo")."""
+        values = self._decision_values(X)
+        n_classes = len(self.classes_)
+        if n_classes == 2:
+            return values[:, 0]
+        if self.decision_function_shape == "ovo":
+            return values
+        return np.asarray(_ovr_decision_function(values < 0.0, -values, n_classes))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Class labels of the rows of X."""
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'.")
+        n_classes = len(getattr(self, "classes_", ()))
+        if self.break_ties and n_classes > 2:
+            codes = np.argmax(self.decision_function(X), axis=1)
+        else:
+            values = self._decision_values(X)
+            if n_classes == 2:
+                codes = (values[:, 0] >= 0.0).astype(np.intp)
+            else:
+                codes = np.argmax(one_vs_one.count_votes(values, n_classes), axis=1)
+        labels: NDArray[Any] = self.classes_.take(codes)
+        return labels
+
+    def _check_targets(self, y: Any, sample_weight: FloatArray) -> FloatArray:
+        labels = column_or_1d(y, warn=True)
+        check_classification_targets(labels)
+        classes, codes = np.unique(labels, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y has one class only, {classes[0]}; a classifier needs at least two classes."
+            )
+        is_used = np.bincount(codes, weights=sample_weight) > 0.0
+        if not is_used.all():
+            raise ValueError(
+                f"All rows of class {classes[np.argmin(is_used)]} have sample_weight 0; give a "
+                f"row of each class a positive weight, or leave the class out of y."
+            )
+        self.classes_ = classes
+        return codes.astype(np.float64)
+
+    def _weight_scale(self, targets: FloatArray, sample_weight: FloatArray) -> FloatArray:
+        codes = targets.astype(np.intp)
+        self.class_weight_ = compute_class_weight(
+            self.class_weight,
+            classes=self.classes_,
+            y=self.classes_[codes],
+            sample_weight=sample_weight,
+        ).astype(np.float64)
+        is_valid = np.isfinite(self.class_weight_) & (self.class_weight_ > 0.0)
+        if not is_valid.all():
+            i = int(np.argmin(is_valid))
+            raise ValueError(
+                f"The class_weight of class {self.classes_[i]} is {self.class_weight_[i]}; it "
+                f"must be positive and finite."
+            )
+        return np.asarray(self.C * self.class_weight_[codes])
+
+    def _make_problems(
+        self, view: KernelView, targets: FloatArray, weights: FloatArray
+    ) -> Iterator[Problem]:
+        n_classes = len(self.classes_)
+        for pair in one_vs_one.class_pairs(n_classes):
+            signs, is_member = one_vs_one.pair_signs(targets, pair, n_classes)
+            yield Problem.classification(view, signs, np.where(is_member, weights, 0.0))
+
+    def _refit_parameters(self) -> Self:
+        # "balanced" weights summed in another order may differ in the last bit, and a beta at its
+        # bound would then look free.
+        weights = dict(zip(self.classes_, self.class_weight_, strict=True))
+        model: Self = super()._refit_parameters().set_params(class_weight=weights)
+        return model
+
+    def _pack(self, betas: Sequence[one_vs_one.SparseBeta], targets: FloatArray) -> None:
+        packed = one_vs_one.pack_pairs(betas, targets, len(self.classes_))
+        self.support_, self.n_support_, self.dual_coef_ = packed
+
+    def _unpack(self) -> Iterator[FloatArray]:
+        return one_vs_one.unpack_pairs(self.n_support_, self.dual_coef_)
+
+    def _combine(self, K: FloatArray) -> FloatArray:
+        return one_vs_one.combine_pairs(K, self.n_support_, self.dual_coef_)

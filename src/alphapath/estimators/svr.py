@@ -1,0 +1,122 @@
+"""SVR: epsilon-insensitive regression."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import RegressorMixin, _fit_context
+from sklearn.utils._param_validation import Interval
+
+from ..problem import FloatArray, KernelView, Problem
+from .base import POSITIVE, BaseSVM
+from .one_problem import OneProblemSVM
+
+
+class SVR(RegressorMixin, OneProblemSVM):
+    """Epsilon-support vector regression, with the answers of scikit-learn's SVR.
+
+    Parameters
+    ----------
+    kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of "rbf", "poly" and "sigmoid". "scale" is 1 / (n_features * variance of X),
+        rows counted by their weight.
+    coef0 : float, default=0.0
+        Constant term of "poly" and "sigmoid".
+    tol : float, default=1e-3
+        The KKT violation at which to stop, in absolute terms.
+    C : float, default=1.0
+        Weight of the losses against the norm.
+    epsilon : float, default=0.1
+        Errors up to epsilon cost nothing.
+    max_iter : int, default=-1
+        Limit on the iterations; -1 means none.
+    memory_limit : int or str or None, default=None
+        Bytes (or "200MB") for the kernel; None takes a share of the RAM. Takes the place of
+        scikit-learn's `cache_size`.
+    time_limit : float or None, default=None
+        Seconds after which to stop with what there is.
+
+    Attributes
+    ----------
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, n_iter_, shape_fit_
+        As in scikit-learn; `dual_coef_` is always a dense array.
+    fit_status_ : Status
+        0 if solved.
+    objective_, duality_gap_, kkt_violation_ : float
+        Quality of the solution.
+
+    Examples
+    --------
+    >>> from alphapath import SVR
+    >>> float(SVR(kernel="linear", C=10.0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0]).score(
+    ...     [[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])) > 0.98
+    True
+    """
+
+    _targets: ClassVar[Literal["numbers"]] = "numbers"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseSVM._parameter_constraints,
+        "C": [POSITIVE],
+        "epsilon": [Interval(Real, 0.0, np.inf, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        max_iter: int = -1,
+        memory_limit: Any = None,
+        time_limit: float | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.C = C
+        self.epsilon = epsilon
+        self.max_iter = max_iter
+        self.memory_limit = memory_limit
+        self.time_limit = time_limit
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            For kernel="precomputed", the kernel matrix of shape (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+            C_i = C * sample_weight_i; a row of weight 0 is left out.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predicted values of the rows of X."""
+        return self._decision_values(X)[:, 0]
+
+    def _check_targets(self, y: Any, sample_weight: FloatArray) -> FloatArray:
+        return np.asarray(y, dtype=np.float64)
+
+    def _weight_scale(self, targets: FloatArray, sample_weight: FloatArray) -> FloatArray:
+        return np.full_like(sample_weight, self.C)
+
+    def _make_problems(
+        self, view: KernelView, targets: FloatArray, weights: FloatArray
+    ) -> Iterator[Problem]:
+        yield Problem.regression(view, targets, weights, self.epsilon)

@@ -1,0 +1,185 @@
+"""From checked arrays to the quantities of a Problem: weights, gamma, kernel, solves."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.extmath import row_norms
+from sklearn.utils.validation import _check_sample_weight
+
+from ..errors import KernelError
+from ..kernels import Callable as CallableKernel
+from ..kernels import Linear, Poly, Precomputed, Rbf, Sigmoid
+from ..problem import FloatArray, Problem
+from ..solution import Info, Solution, Status, make_solution
+from ..solvers import smo
+
+#: The relative asymmetry that a precomputed kernel may have from rounding (in float32, say).
+SYMMETRY_RTOL = 1e-5
+BLOCK_VALUES = 1 << 20
+
+
+def check_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
+    """Finite, nonnegative weights, one a row, not all zero; None means 1 for every row."""
+    if sample_weight is None:
+        return np.ones(X.shape[0])
+    weights: FloatArray = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, allow_all_zero_weights=False
+    )
+    if weights.min() < 0.0:
+        i = int(np.argmax(weights < 0.0))
+        raise ValueError(
+            f"sample_weight[{i}] is {weights[i]}; every weight must be zero (the row is left "
+            f"out) or positive."
+        )
+    return weights
+
+
+def scale_gamma(X: Any, sample_weight: FloatArray) -> float:
+    """gamma="scale": 1 / (n_features * variance of all values), a row counted by its weight."""
+    share = sample_weight / (sample_weight.sum() * X.shape[1])
+    mean = float((share @ X).sum())
+    variance = 0.0
+    for rows in row_blocks(X):
+        block = X[rows]
+        if sp.issparse(block):
+            n_zeros = block.shape[1] - np.diff(block.indptr)
+            block.data = np.square(block.data - mean)
+            squares = np.asarray(block.sum(axis=1)).ravel() + n_zeros * mean**2
+        else:
+            squares = np.square(block - mean).sum(axis=1)
+        variance += float(share[rows] @ squares)
+    # Equal values leave a variance of the size of rounding; scikit-learn then takes gamma = 1.
+    return 1.0 / (X.shape[1] * variance) if variance > (1e-14 * mean) ** 2 else 1.0
+
+
+def row_blocks(X: Any, n_columns: int | None = None) -> list[slice]:
+    """Slices over the rows of X, of bounded size when n_columns values a row are computed."""
+    step = max(1, BLOCK_VALUES // max(1, n_columns or X.shape[1]))
+    return [slice(first, first + step) for first in range(0, X.shape[0], step)]
+
+
+def make_kernel(kernel: Any, gamma: float, degree: int, coef0: float) -> Any:
+    """The kernel object that scikit-learn's parameters name."""
+    if callable(kernel):
+        return CallableKernel(kernel)
+    if kernel == "linear":
+        return Linear()
+    if kernel == "rbf":
+        return Rbf(gamma)
+    if kernel == "poly":
+        return Poly(gamma, int(degree), float(coef0))
+    if kernel == "sigmoid":
+        return Sigmoid(gamma, float(coef0))
+    return Precomputed()
+
+
+def check_kernel_values(kernel: Any, X: Any) -> None:
+    """Refuse data whose kernel values overflow, or a matrix that is no kernel."""
+    if isinstance(kernel, Precomputed):
+        check_symmetric(X)
+        return
+    if isinstance(kernel, CallableKernel):
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        squared_norms = row_norms(X, squared=True)
+        diagonal = squared_norms if isinstance(kernel, Rbf) else kernel.diagonal(X)
+    bad = ~(np.isfinite(diagonal) & np.isfinite(squared_norms))
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise KernelError(
+            f"Row {i} of X has squared norm {squared_norms[i]} and gives the {kernel.name} kernel "
+            f"a value that is not finite; scale the features (to [-1, 1], say)."
+        )
+
+
+def check_symmetric(K: FloatArray) -> None:
+    """A precomputed kernel must be square and, up to rounding, symmetric."""
+    if K.shape[0] != K.shape[1]:
+        raise KernelError(
+            f"The precomputed kernel has shape {K.shape}; it must be a square matrix with one row "
+            f"and one column for each training sample."
+        )
+    scale = max(float(K.max()), -float(K.min()))
+    for rows in row_blocks(K):
+        difference = np.abs(K[rows] - K[:, rows].T)
+        if difference.max() > SYMMETRY_RTOL * scale:
+            i, j = np.unravel_index(int(difference.argmax()), difference.shape)
+            i += rows.start
+            raise KernelError(
+                f"The precomputed kernel is not symmetric: K[{i}, {j}] is {K[i, j]} but "
+                f"K[{j}, {i}] is {K[j, i]}; pass a symmetric matrix."
+            )
+
+
+@dataclass
+class Budget:
+    """Limits of a whole fit; the time runs from its construction."""
+
+    tol: float
+    max_iter: int
+    time_limit: float | None
+
+    def __post_init__(self) -> None:
+        self.end = None if self.time_limit is None else time.monotonic() + self.time_limit
+
+    def solve(self, problems: Iterable[Problem]) -> Iterator[Solution]:
+        """Solve in turn; what an interrupt or the time limit leaves is returned unsolved."""
+        stop: Status | None = None
+        for problem in problems:
+            left = None if self.end is None else max(self.end - time.monotonic(), 1e-6)
+            if stop is not None:
+                yield leave_unsolved(problem, stop)
+                continue
+            solution = smo.solve(problem, tol=self.tol, max_iter=self.max_iter, time_limit=left)
+            if solution.info.status in (Status.INTERRUPTED, Status.TIME_LIMIT):
+                stop = solution.info.status
+            yield solution
+
+
+def leave_unsolved(problem: Problem, status: Status) -> Solution:
+    """beta = 0, feasible for the pair problems of a classifier, with an honest status."""
+    beta = np.zeros(problem.n)
+    return make_solution(problem, beta, -problem.targets, {"status": status, "n_iter": 0})
+
+
+#: Most telling first: the status of a fit of several problems is the first that any of them has.
+STATUS_ORDER = (
+    Status.INTERRUPTED,
+    Status.TIME_LIMIT,
+    Status.ITERATION_LIMIT,
+    Status.STALLED,
+    Status.STATIONARY,
+    Status.SOLVED,
+)
+
+
+def overall_status(infos: Sequence[Info]) -> Status:
+    """One status for a fit that solved several problems."""
+    found = {info.status for info in infos}
+    return next(status for status in STATUS_ORDER if status in found)
+
+
+def warn_unsolved(status: Status, budget: Budget, violation: float) -> None:
+    """A ConvergenceWarning with a sentence for every status but SOLVED and INTERRUPTED."""
+    reached = f"the KKT violation reached is {violation:.3g}, the tolerance {budget.tol:g}"
+    sentences = {
+        Status.ITERATION_LIMIT: f"The fit stopped at max_iter={budget.max_iter}: {reached}. "
+        f"Raise max_iter, or scale the features.",
+        Status.TIME_LIMIT: f"The fit stopped at time_limit={budget.time_limit} seconds: {reached}. "
+        f"Raise time_limit, or scale the features.",
+        Status.STALLED: f"Rounding stopped the solver: {reached}. Raise tol, lower C, or scale "
+        f"the features.",
+        Status.STATIONARY: "The kernel matrix is not positive semi-definite, so the problem is not "
+        "convex: the model is a stationary point and may not be the best one.",
+    }
+    if status in sentences:
+        warnings.warn(sentences[status], ConvergenceWarning, stacklevel=4)

@@ -1,0 +1,105 @@
+"""When is beta optimal? The formulas, in one place, as pure functions of (problem, beta, gradient).
+
+Legend: g = (K + ridge I) beta - r; l, u the box; eps the tube; b the bias.
+With eps > 0 the objective has a kink at beta_i = 0, hence two slopes:
+    right slope u_i = g_i + eps if beta_i >= 0 else g_i - eps      (what raising beta_i costs)
+    left slope  d_i = g_i + eps if beta_i > 0  else g_i - eps      (what lowering beta_i saves)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .problem import FloatArray, Problem
+
+
+def slopes(
+    problem: Problem, beta: FloatArray, gradient: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Left and right slopes of the objective without the constraints."""
+    eps = problem.epsilon
+    if eps == 0.0:
+        return gradient, gradient
+    left = gradient + np.where(beta > 0.0, eps, -eps)
+    right = gradient + np.where(beta >= 0.0, eps, -eps)
+    return left, right
+
+
+def slope_extremes(problem: Problem, beta: FloatArray, gradient: FloatArray) -> tuple[float, float]:
+    """The largest left slope of those that can fall, the least right slope of those that can rise.
+
+    Empty sets give -inf and +inf. Float comparisons with the bounds are exact on purpose: a
+    solver sets a bounded beta to the bound itself.
+    """
+    left, right = slopes(problem, beta, gradient)
+    can_fall = beta > problem.lower
+    can_rise = beta < problem.upper
+    down = float(np.max(left, where=can_fall, initial=-np.inf))
+    up = float(np.min(right, where=can_rise, initial=np.inf))
+    return down, up
+
+
+def kkt_violation(problem: Problem, beta: FloatArray, gradient: FloatArray) -> float:
+    """How far from stationary: LIBSVM's m(beta) - M(beta), at least 0."""
+    down, up = slope_extremes(problem, beta, gradient)
+    if problem.has_equality:
+        return max(0.0, down - up)
+    return max(0.0, down, -up)
+
+
+def bias_from_gradient(problem: Problem, beta: FloatArray, gradient: FloatArray) -> float:
+    """The bias: minus the mean slope of the free instances, else the middle of what is allowed."""
+    if not problem.has_equality:
+        return 0.0
+    is_free = (beta > problem.lower) & (beta < problem.upper)
+    if problem.epsilon > 0.0:
+        is_free &= beta != 0.0
+    n_free = int(np.count_nonzero(is_free))
+    if n_free:
+        left, _ = slopes(problem, beta, gradient)
+        return -float(np.sum(left, where=is_free)) / n_free
+    down, up = slope_extremes(problem, beta, gradient)
+    if not np.isfinite(down):
+        return -up if np.isfinite(up) else 0.0
+    if not np.isfinite(up):
+        return -down
+    return -(down + up) / 2.0
+
+
+def objective(problem: Problem, beta: FloatArray, gradient: FloatArray) -> float:
+    """The minimised dual: 1/2 beta'(K + ridge I)beta - r'beta + eps |beta|_1."""
+    value = 0.5 * float(beta @ (gradient - problem.targets))
+    if problem.epsilon > 0.0:
+        value += problem.epsilon * float(np.abs(beta).sum())
+    return value
+
+
+def best_response(problem: Problem, slope: FloatArray) -> FloatArray:
+    """max over z in [l_i, u_i] of -(slope_i z + eps |z|), one value per instance.
+
+    This is the loss of instance i, weighted, when slope_i = f_i - r_i. The function is concave
+    and piecewise linear in z, so the maximum is at l_i, at u_i, or at 0 where the box holds 0.
+    """
+
+    def value_at(bound: FloatArray) -> FloatArray:
+        rate = slope + problem.epsilon * np.sign(bound)
+        with np.errstate(invalid="ignore"):
+            value = -rate * bound
+        # 0 * inf: a slope of exactly zero costs nothing, however far z may go.
+        return np.where(rate == 0.0, 0.0, value) if np.isinf(bound).any() else value
+
+    best = np.maximum(value_at(problem.lower), value_at(problem.upper))
+    holds_zero = (problem.lower <= 0.0) & (problem.upper >= 0.0)
+    return np.maximum(best, 0.0, out=best, where=holds_zero)
+
+
+def duality_gap(problem: Problem, beta: FloatArray, gradient: FloatArray, bias: float) -> float:
+    """Primal minus dual for this beta and this bias, summed instance by instance (each >= 0).
+
+    Infinite where an instance with an infinite box violates its margin: its primal loss is.
+    """
+    slope = gradient + bias
+    own = slope * beta
+    if problem.epsilon > 0.0:
+        own = own + problem.epsilon * np.abs(beta)
+    return float(np.sum(own + best_response(problem, slope)))

@@ -1,0 +1,286 @@
+"""Problem and Start: one member of the box-constrained dual family, and a place to begin.
+
+    minimise    1/2 beta' (K + ridge I) beta - r' beta + epsilon |beta|_1
+    subject to  lower <= beta <= upper          box = [lower_scale c, upper_scale c]
+                sum(beta) = total_share sum(c)  (only where has_equality)
+
+Legend: K kernel matrix, r targets, c weights (0 = held out), beta signed dual variables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import InfeasibleStart, InvalidProblem
+
+FloatArray = NDArray[np.float64]
+
+
+class KernelView(Protocol):
+    """What the nouns ask of a kernel: its size, and rows recomputed from the raw data."""
+
+    @property
+    def n(self) -> int: ...
+
+    def exact_rows(self, indices: Any, /) -> FloatArray: ...
+
+
+def freeze(values: ArrayLike, name: str) -> FloatArray:
+    """One-dimensional, contiguous, read-only float64; shares memory only with read-only arrays."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise InvalidProblem(
+            f"{name} must be one-dimensional, but its shape is {array.shape}; pass one value "
+            f"per instance."
+        )
+    if array.flags.writeable or not array.flags.c_contiguous:
+        # A fresh array made by asarray (from a list, say) is copied once more: cheap and simple.
+        array = array.copy()
+        array.flags.writeable = False
+    return array
+
+
+def scale_box(scale: FloatArray, weights: FloatArray) -> FloatArray:
+    """scale * weights with 0 * inf = 0: a side of the box that does not exist stays shut."""
+    with np.errstate(invalid="ignore"):
+        bound = scale * weights
+    bound[scale == 0.0] = 0.0
+    bound.flags.writeable = False
+    return bound
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """One SVM dual, as a value: frozen, with moves that return a new Problem sharing the arrays.
+
+    Parameters
+    ----------
+    kernel : KernelView
+        The kernel on all n instances, held-out ones included.
+    targets : array of shape (n,)
+        The linear term r: the labels +-1, the regression targets, or 0 for one class.
+    weights : array of shape (n,)
+        c >= 0; an instance of weight 0 is held out, infinity is allowed where no sum is set.
+    lower_scale, upper_scale : array of shape (n,)
+        The box is [lower_scale * c, upper_scale * c]; a zero scale shuts that side.
+    epsilon : float
+        Half-width of the insensitive tube (regression), 0 otherwise.
+    has_equality : bool
+        Whether sum(beta) is fixed, that is, whether the model has a free bias.
+    total_share : float
+        sum(beta) = total_share * sum(c): 0 for SVC and SVR, nu for the nu one-class model.
+    ridge : float
+        Added to the diagonal of the kernel.
+
+    Examples
+    --------
+    >>> problem = Problem.classification(view, y, weights)          # doctest: +SKIP
+    >>> fold = problem.with_held_out(mask)                          # doctest: +SKIP
+    """
+
+    kernel: KernelView
+    targets: FloatArray
+    weights: FloatArray
+    lower_scale: FloatArray
+    upper_scale: FloatArray
+    epsilon: float = 0.0
+    has_equality: bool = True
+    total_share: float = 0.0
+    ridge: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("targets", "weights", "lower_scale", "upper_scale"):
+            array = freeze(getattr(self, name), name)
+            if array.shape[0] != self.kernel.n:
+                raise InvalidProblem(
+                    f"{name} has {array.shape[0]} values, but the kernel has {self.kernel.n} "
+                    f"instances; there must be one value per instance."
+                )
+            object.__setattr__(self, name, array)
+        for name in ("epsilon", "total_share", "ridge"):
+            object.__setattr__(self, name, float(getattr(self, name)))
+        self._check_values()
+        if self.has_equality:
+            self._check_sum()
+
+    def _check_values(self) -> None:
+        if self.n == 0:
+            raise InvalidProblem("The problem has 0 instances; at least one is needed.")
+        if not np.isfinite(self.targets).all():
+            raise _bad_entry("targets", self.targets, ~np.isfinite(self.targets), "finite")
+        if not (self.weights >= 0.0).all():
+            bad = ~(self.weights >= 0.0)
+            raise _bad_entry("weights", self.weights, bad, "zero (held out) or positive")
+        if not self.weights.any():
+            raise InvalidProblem(
+                "All weights are zero, so every instance is held out; at least one weight must "
+                "be positive."
+            )
+        if not (self.lower_scale <= self.upper_scale).all():
+            bad = ~(self.lower_scale <= self.upper_scale)
+            raise _bad_entry("lower_scale", self.lower_scale, bad, "at most upper_scale")
+        for name in ("epsilon", "ridge"):
+            value = getattr(self, name)
+            if not (0.0 <= value < np.inf):
+                raise InvalidProblem(f"{name} is {value}; it must be finite and at least 0.")
+
+    def _check_sum(self) -> None:
+        total = self.total
+        if not np.isfinite(total):
+            raise InvalidProblem(
+                f"The sum constraint asks for sum(beta) = {total}: total_share is "
+                f"{self.total_share} and the weights sum to {self.weights.sum()}; both must be "
+                f"finite."
+            )
+        low, high = float(self.lower.sum()), float(self.upper.sum())
+        slack = 1e-12 * max(abs(total), 1e-300)
+        if not (low - slack <= total <= high + slack):
+            raise InvalidProblem(
+                f"No beta in the box has sum {total} (total_share {self.total_share} times the "
+                f"sum of the weights); the box allows sums from {low} to {high}."
+            )
+
+    @property
+    def n(self) -> int:
+        """Number of instances, held-out ones included."""
+        return len(self.targets)
+
+    @cached_property
+    def lower(self) -> FloatArray:
+        """Lower bounds of beta (read-only)."""
+        return scale_box(self.lower_scale, self.weights)
+
+    @cached_property
+    def upper(self) -> FloatArray:
+        """Upper bounds of beta (read-only)."""
+        return scale_box(self.upper_scale, self.weights)
+
+    @cached_property
+    def total(self) -> float:
+        """The value that sum(beta) must have where has_equality; 0 otherwise."""
+        if self.total_share == 0.0:
+            return 0.0
+        return self.total_share * float(self.weights.sum())
+
+    def with_weights(self, weights: ArrayLike) -> Problem:
+        """The same problem with other weights."""
+        return replace(self, weights=np.asarray(weights, dtype=np.float64))
+
+    def with_held_out(self, mask: ArrayLike) -> Problem:
+        """The same problem with weight 0 where `mask` is true (the other weights stay)."""
+        held_out = np.asarray(mask)
+        if held_out.dtype != np.bool_ or held_out.shape != (self.n,):
+            raise InvalidProblem(
+                f"The held-out mask has dtype {held_out.dtype} and shape {held_out.shape}; it "
+                f"must be boolean with shape ({self.n},)."
+            )
+        return replace(self, weights=np.where(held_out, 0.0, self.weights))
+
+    def with_kernel(self, kernel: KernelView) -> Problem:
+        """The same problem on another kernel over the same instances."""
+        return replace(self, kernel=kernel)
+
+    def check_feasible(self, beta: ArrayLike, sum_atol: float | None = None) -> None:
+        """Raise InfeasibleStart, naming the worst entry, unless `beta` is feasible.
+
+        The box is exact, since solvers compare beta with its bounds; the sum may be off by
+        `sum_atol`, by default the rounding of a sum of this size.
+        """
+        values = np.asarray(beta, dtype=np.float64)
+        if values.shape != (self.n,):
+            raise InfeasibleStart(
+                f"beta has shape {values.shape}; the problem needs shape ({self.n},)."
+            )
+        inside = (self.lower <= values) & (values <= self.upper)
+        if not inside.all():
+            i = int(np.argmin(inside))
+            raise InfeasibleStart(
+                f"beta[{i}] is {values[i]}; it must lie in [{self.lower[i]}, {self.upper[i]}]."
+            )
+        if self.has_equality:
+            if sum_atol is None:
+                sum_atol = 1e-9 * max(1.0, float(np.abs(values).sum()))
+            total = float(values.sum())
+            if abs(total - self.total) > sum_atol:
+                raise InfeasibleStart(
+                    f"beta sums to {total}; the problem needs {self.total} to within {sum_atol}."
+                )
+
+    @classmethod
+    def classification(cls, kernel: KernelView, y_signs: ArrayLike, weights: ArrayLike) -> Problem:
+        """SVC: labels +-1, beta_i between 0 and y_i c_i, sum 0."""
+        targets = freeze(y_signs, "y_signs")
+        is_positive = targets == 1.0
+        if not (is_positive | (targets == -1.0)).all():
+            bad = ~(is_positive | (targets == -1.0))
+            raise _bad_entry("y_signs", targets, bad, "+1 or -1")
+        return cls(
+            kernel,
+            targets,
+            freeze(weights, "weights"),
+            lower_scale=np.where(is_positive, 0.0, -1.0),
+            upper_scale=np.where(is_positive, 1.0, 0.0),
+        )
+
+    @classmethod
+    def regression(
+        cls, kernel: KernelView, y: ArrayLike, weights: ArrayLike, epsilon: float
+    ) -> Problem:
+        """SVR: targets y, |beta_i| <= c_i, sum 0."""
+        targets = freeze(y, "y")
+        ones = np.ones_like(targets)
+        return cls(kernel, targets, freeze(weights, "weights"), -ones, ones, epsilon=epsilon)
+
+    @classmethod
+    def one_class(cls, kernel: KernelView, weights: ArrayLike, nu: float) -> Problem:
+        """The nu one-class model: 0 <= beta_i <= c_i, sum(beta) = nu sum(c)."""
+        if not 0.0 < nu <= 1.0:
+            raise InvalidProblem(f"nu is {nu}; it must lie in (0, 1].")
+        c = freeze(weights, "weights")
+        zeros = np.zeros_like(c)
+        return cls(kernel, zeros, c, zeros, np.ones_like(c), total_share=nu)
+
+
+def _bad_entry(name: str, values: FloatArray, bad: NDArray[np.bool_], valid: str) -> InvalidProblem:
+    i = int(np.argmax(bad))
+    return InvalidProblem(f"{name}[{i}] is {values[i]}; every value must be {valid}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """A feasible beta to begin from; with `gradient` None the solver computes it.
+
+    Parameters
+    ----------
+    beta : array of shape (n,)
+    gradient : array of shape (n,) or None
+        (K + ridge I) beta - r on all n instances.
+    """
+
+    beta: FloatArray
+    gradient: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "beta", freeze(self.beta, "beta"))
+        if self.gradient is None:
+            return
+        gradient = freeze(self.gradient, "gradient")
+        if gradient.shape != self.beta.shape:
+            raise InfeasibleStart(
+                f"The gradient has {gradient.shape[0]} values and beta {self.beta.shape[0]}; "
+                f"they must be equally long."
+            )
+        object.__setattr__(self, "gradient", gradient)
+
+    def is_feasible(self, problem: Problem, sum_atol: float | None = None) -> bool:
+        """Whether a solver of `problem` would accept this start."""
+        try:
+            problem.check_feasible(self.beta, sum_atol)
+        except InfeasibleStart:
+            return False
+        return True

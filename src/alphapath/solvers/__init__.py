@@ -1,0 +1,15 @@
+"""Solvers: solve(problem, start=None, ...) -> Solution, one algorithm a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..solution import Solution
+from . import coordinate, smo
+
+SOLVERS: dict[str, Callable[..., Solution]] = {
+    "smo": smo.solve,
+    "coordinate": coordinate.solve,
+}
+
+__all__ = ["SOLVERS", "coordinate", "smo"]

@@ -1,0 +1,80 @@
+"""The way from a Problem to a native solver and back to a Solution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .. import _core
+from ..errors import SolverMismatch
+from ..problem import Problem, Start
+from ..solution import Solution, make_solution
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop: KKT violation, iterations (-1: never), seconds (None: never)."""
+
+    tol: float = 1e-3
+    max_iter: int = -1
+    time_limit: float | None = None
+    free_set: bool = True
+
+    def as_options(self) -> Any:
+        if not self.tol > 0.0:
+            raise ValueError(f"tol is {self.tol}; it must be positive.")
+        if self.time_limit is not None and not self.time_limit > 0.0:
+            raise ValueError(f"time_limit is {self.time_limit}; it must be positive, or None.")
+        return _core.SolveOptions(
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+            time_limit=0.0 if self.time_limit is None else float(self.time_limit),
+            free_set=bool(self.free_set),
+        )
+
+
+def require_equality(problem: Problem, *, has_equality: bool, solver: str, instead: str) -> None:
+    """Refuse a problem of the other family in one sentence."""
+    if problem.has_equality != has_equality:
+        wanted = "with" if has_equality else "without"
+        found = "has one" if problem.has_equality else "has none"
+        raise SolverMismatch(
+            f"The {solver} solver is for problems {wanted} a sum constraint, but this one "
+            f"{found}; use the {instead} solver."
+        )
+
+
+def run(
+    function: Callable[..., Any], problem: Problem, start: Start | None, limits: Limits
+) -> Solution:
+    """Check the start, call the native solver with the GIL released, wrap what it returns."""
+    options = limits.as_options()
+    first_beta = first_gradient = None
+    if start is not None:
+        problem.check_feasible(start.beta)
+        first_beta, first_gradient = start.beta, start.gradient
+    result = function(
+        problem.kernel.gram,  # type: ignore[attr-defined]
+        problem.targets,
+        problem.lower,
+        problem.upper,
+        problem.epsilon,
+        problem.ridge,
+        problem.total,
+        first_beta,
+        first_gradient,
+        options,
+    )
+    counts = {
+        "status": result.status,
+        "n_iter": result.n_iter,
+        "n_free_set_solves": result.n_free_set_solves,
+        "n_bound_hits": result.n_bound_hits,
+        "n_refreshes": result.n_refreshes,
+        "solve_time": result.solve_time,
+    }
+    beta, gradient = result.beta, result.gradient
+    # Nobody else holds these arrays: read-only, the Solution shares instead of copying them.
+    beta.flags.writeable = gradient.flags.writeable = False
+    return make_solution(problem, beta, gradient, counts)
