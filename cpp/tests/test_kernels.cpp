@@ -1,32 +1,19 @@
 #include "check.hpp"
+#include "numbers.hpp"
 
 #include "dense_source.hpp"
-#include "dispatch.hpp"
 #include "gram.hpp"
 #include "matrix_source.hpp"
 
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
-#include <thread>
-#include <type_traits>
 
 namespace alphapath {
 namespace {
 
 using test::is_close;
-
-/// Numbers in [-1, 1) from a plain linear congruence: the same on every machine.
-std::vector<double> numbers(std::size_t count) {
-  std::vector<double> values(count);
-  std::uint64_t state = 12345;
-  for (double& value : values) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    value = static_cast<double>(state >> 11) * 0x1p-52 - 1.0;
-  }
-  return values;
-}
+using test::numbers;
 
 double reference(const std::vector<double>& x, std::size_t d, std::size_t i, std::size_t j,
                  const KernelFunction& f) {
@@ -196,136 +183,6 @@ TEST(products_serve_every_parameter) {
     check_gram<float>(*make_full_gram<float>(MatrixSource<double, float>(view, f), {}), x, d, f);
     check_gram<double>(*make_full_gram<double>(MatrixSource<double, double>(view, f), {}), x, d, f);
   }
-}
-
-template <class T> std::uint64_t distance_in_ulps(T a, T b) {
-  std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t> i, j;
-  std::memcpy(&i, &a, sizeof a);
-  std::memcpy(&j, &b, sizeof b);
-  return static_cast<std::uint64_t>(
-      std::abs(static_cast<long long>(i) - static_cast<long long>(j)));
-}
-
-template <class T, class F, class Exact> void check_function(F function, Exact exact, T from) {
-  std::vector<T> x;
-  for (double t = std::log(1e-30); t < std::log(-static_cast<double>(from)); t += 0.001)
-    x.push_back(static_cast<T>(-std::exp(t)));
-  std::vector<T> y(x.size());
-  function(x.data(), x.size(), y.data());
-  for (std::size_t k = 0; k < x.size(); ++k)
-    CHECK(distance_in_ulps(y[k], static_cast<T>(exact(static_cast<long double>(x[k])))) <= 2);
-}
-
-TEST(expm1_is_right_to_two_units) {
-  const auto exact = [](long double x) { return std::expm1(x); };
-  check_function<float>(ALPHAPATH_DISPATCH(expm1_f32), exact, -200.0f);
-  check_function<double>(ALPHAPATH_DISPATCH(expm1_f64), exact, -2000.0);
-  const float inf = std::numeric_limits<float>::infinity();
-  const float tiny = std::numeric_limits<float>::denorm_min();
-  const std::vector<float> x = {0.0f, -inf, -tiny, std::nanf("")};
-  std::vector<float> y(4);
-  ALPHAPATH_DISPATCH(expm1_f32)(x.data(), 4, y.data());
-  CHECK(y[0] == 0.0f && y[1] == -1.0f && y[2] == -tiny && std::isnan(y[3]));
-  const std::vector<double> z = {0.0, -static_cast<double>(inf), -5e-324, std::nan("")};
-  std::vector<double> w(4);
-  ALPHAPATH_DISPATCH(expm1_f64)(z.data(), 4, w.data());
-  CHECK(w[0] == 0.0 && w[1] == -1.0 && w[2] == -5e-324 && std::isnan(w[3]));
-}
-
-template <class T, class F> void check_tanh(F function) {
-  std::vector<T> x;
-  for (double t = -30; t < 30; t += 0.003)
-    x.push_back(static_cast<T>(t));
-  std::vector<T> y(x.size());
-  function(x.data(), x.size(), y.data());
-  for (std::size_t k = 0; k < x.size(); ++k)
-    CHECK(distance_in_ulps(y[k], static_cast<T>(std::tanh(static_cast<long double>(x[k])))) <= 4);
-}
-
-TEST(tanh_is_right_to_four_units) {
-  check_tanh<float>(ALPHAPATH_DISPATCH(tanh_f32));
-  check_tanh<double>(ALPHAPATH_DISPATCH(tanh_f64));
-}
-
-TEST(multiply_add_sums_in_double) {
-  const std::size_t n = 101;
-  const auto x = numbers(n * 4);
-  const Samples samples(x.data(), n, 4);
-  const KernelFunction f{KernelKind::rbf, 0.7, 0, 0};
-  const auto coef = numbers(n);
-  std::vector<std::size_t> idx(n);
-  for (std::size_t i = 0; i < n; ++i)
-    idx[i] = (i * 37) % n;
-  for (const std::size_t count : {0, 1, 7, 8, 9, 101}) {
-    auto source = make_source<float>(samples, f, {});
-    const auto full = make_full_gram<float>(*source, {});
-    const auto cached = make_cached_gram<float>(std::move(source), 10, nullptr);
-    std::vector<double> expected(n, 1.0), out(n, 1.0), again(n, 1.0);
-    for (std::size_t k = 0; k < count; ++k)
-      for (std::size_t j = 0; j < n; ++j)
-        expected[j] += coef[k] * static_cast<const float*>(full->row(idx[k]).data)[j];
-    multiply_add(*full, std::span(idx).first(count), std::span(coef).first(count), out);
-    multiply_add(*cached, std::span(idx).first(count), std::span(coef).first(count), again);
-    for (std::size_t j = 0; j < n; ++j) {
-      CHECK(is_close(out[j], expected[j], 1e-13));
-      CHECK(out[j] == again[j]);
-    }
-  }
-}
-
-TEST(row_cache_keeps_to_its_capacity) {
-  const std::size_t n = 64;
-  const auto x = numbers(n * 4);
-  const Samples samples(x.data(), n, 4);
-  const KernelFunction f{KernelKind::rbf, 0.7, 0, 0};
-  auto source = make_source<float>(samples, f, {});
-  const std::size_t packed = source->nbytes();
-  const auto gram = make_cached_gram<float>(std::move(source), 8, nullptr);
-  const KernelRow held = gram->row(5);
-  const float before = static_cast<const float*>(held.data)[9];
-  std::vector<std::size_t> all(n);
-  for (std::size_t i = 0; i < n; ++i)
-    all[i] = i;
-  for (int sweep = 0; sweep < 3; ++sweep) {
-    gram->prefetch(all);
-    for (std::size_t i = 0; i < n; ++i)
-      (void)gram->row(i);
-    CHECK(gram->nbytes() <= packed + 8 * n * sizeof(float));
-  }
-  CHECK(static_cast<const float*>(held.data)[9] == before);
-  const std::size_t computed = gram->n_rows_computed();
-  const std::size_t hits = gram->n_hits();
-  (void)gram->row(63);
-  CHECK(gram->n_rows_computed() == computed);
-  CHECK(gram->n_hits() == hits + 1);
-}
-
-TEST(row_cache_serves_threads) {
-  const std::size_t n = 80;
-  const auto x = numbers(n * 4);
-  const Samples samples(x.data(), n, 4);
-  const KernelFunction f{KernelKind::rbf, 0.7, 0, 0};
-  const auto full = make_full_gram<double>(*make_source<double>(samples, f, {}), {});
-  const auto cached = make_cached_gram<double>(make_source<double>(samples, f, {}), 4, nullptr);
-  std::vector<int> n_wrong(4, 0);
-  {
-    std::vector<std::jthread> readers;
-    for (std::size_t t = 0; t < n_wrong.size(); ++t)
-      readers.emplace_back([&, t] {
-        for (std::size_t step = 0; step < 400; ++step) {
-          const std::size_t i = (step * (2 * t + 3) + t) % n;
-          const std::vector<std::size_t> next = {(i + 1) % n, (i + 2) % n};
-          if (step % 5 == 0)
-            cached->prefetch(next);
-          const KernelRow row = cached->row(i);
-          const auto* expected = static_cast<const double*>(full->row(i).data);
-          for (std::size_t j = 0; j < n; ++j)
-            n_wrong[t] += static_cast<const double*>(row.data)[j] != expected[j];
-        }
-      });
-  }
-  for (const int wrong : n_wrong)
-    CHECK(wrong == 0);
 }
 
 TEST(threads_do_not_change_bits) {
