@@ -116,11 +116,23 @@ bool Factor::set_members(std::vector<std::uint32_t> members, std::size_t n_kept,
 }
 
 void Factor::solve(std::span<double> x) const {
+  solve_from(0, x);
+}
+
+void Factor::solve_unit(std::size_t p, std::span<double> x) const {
+  std::fill(x.begin(), x.end(), 0.0);
+  x[p] = 1;
+  solve_from(p, x);
+}
+
+void Factor::solve_from(std::size_t first, std::span<double> x) const {
   const Blas& lib = blas();
   const int n = static_cast<int>(members_.size());
+  const int n_below = n - static_cast<int>(first);
   const int ld = static_cast<int>(capacity_);
   const int stride = 1;
-  lib.dtrsv("U", "T", "N", &n, upper_.data(), &ld, x.data(), &stride);
+  const double* corner = upper_.data() + first * capacity_ + first;
+  lib.dtrsv("U", "T", "N", &n_below, corner, &ld, x.data() + first, &stride);
   lib.dtrsv("U", "N", "N", &n, upper_.data(), &ld, x.data(), &stride);
 }
 

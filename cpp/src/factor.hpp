@@ -34,7 +34,12 @@ public:
   /// x <- A^-1 x
   void solve(std::span<double> x) const;
 
+  /// x <- A^-1 e_p; cheaper the later p stands.
+  void solve_unit(std::size_t p, std::span<double> x) const;
+
 private:
+  /// As solve, for an x that is zero before `first`.
+  void solve_from(std::size_t first, std::span<double> x) const;
   void choose_origin();
   void fill_columns(std::size_t first);
   template <class T> void fill_columns_from(std::size_t first);

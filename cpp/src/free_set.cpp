@@ -50,14 +50,13 @@ double FreeSet::estimate_cost(const std::vector<std::uint32_t>& free,
   order_members(free, beta);
   const double m = static_cast<double>(order_.size());
   const double kept = static_cast<double>(n_kept_);
-  const double factor = (m * m * m - kept * kept * kept) / 45 + (m * m - kept * kept) * 0.75;
-  const double bound_hits = 4 * std::sqrt(m - kept + 1) * m * m * 0.4;
+  const double factor = (m * m * m - kept * kept * kept) / 50 + (m * m - kept * kept) * 0.75;
+  const double bound_hits = 0.2 * std::sqrt(m - kept + 1) * m * m;
   return least_cost(order_.size(), problem_.kernel.size()) + factor + bound_hits;
 }
 
-/// x <- H x with H = A^-1 - A^-1 1 1' A^-1 / (1' A^-1 1), so that sum(x) = 0.
+/// A^-1 x is given; makes it H x with H = A^-1 - A^-1 1 1' A^-1 / (1' A^-1 1), so that it sums to 0.
 void FreeSet::project(std::span<double> x) const {
-  factor_.solve(x);
   const double shift = std::accumulate(x.begin(), x.end(), 0.0) / ones_sum_;
   for (std::size_t k = 0; k < x.size(); ++k)
     x[k] -= shift * ones_[k];
@@ -81,6 +80,7 @@ int FreeSet::minimise(const std::vector<std::uint32_t>& free, std::span<const do
   Face face{std::vector<double>(m), std::vector<char>(m, 0), {}, {}};
   for (std::size_t k = 0; k < m; ++k)
     face.direction[k] = -slope_of[order_[k]];
+  factor_.solve(face.direction);
   project(face.direction);
 
   std::vector<Piece> pieces(m);
@@ -115,8 +115,8 @@ int FreeSet::minimise(const std::vector<std::uint32_t>& free, std::span<const do
         watch.should_stop())
       break;
 
-    std::vector<double> conjugate(m, 0.0);
-    conjugate[p] = 1;
+    std::vector<double> conjugate(m);
+    factor_.solve_unit(p, conjugate);
     project(conjugate);
     for (std::size_t q = 0; q < face.conjugates.size(); ++q) {
       const std::size_t at = face.fixed_positions[q];

@@ -20,6 +20,8 @@ constexpr int max_fruitless_rounds = 6;
 constexpr std::size_t min_size_to_compact = 8192;
 constexpr double max_active_share = 0.6;
 constexpr double share_worth_copying = 0.75;
+constexpr std::size_t n_prefetched = 32;
+constexpr std::int64_t iterations_a_prefetch = 16;
 
 std::vector<std::uint32_t> all_instances(std::size_t n) {
   std::vector<std::uint32_t> members(n);
@@ -126,6 +128,7 @@ template <class T> typename Smo<T>::Pause Smo<T>::iterate(double tol, std::int64
   const std::int64_t poll =
       std::clamp<std::int64_t>(200'000 / static_cast<std::int64_t>(members_.size() + 1), 1, 256);
   const auto select = ALPHAPATH_DISPATCH(select_partner<T>);
+  const bool is_on_demand = state_.problem.kernel.full() == nullptr;
   for (std::int64_t done = 0; done < n_iter; ++done) {
     const double violation = static_cast<double>(extremes_.max_down - extremes_.min_up);
     if (violation <= tol)
@@ -137,6 +140,8 @@ template <class T> typename Smo<T>::Pause Smo<T>::iterate(double tol, std::int64
       return Pause::limit;
     if (done % poll == 0 && state_.watch.should_stop())
       return Pause::limit;
+    if (is_on_demand && state_.result.n_iter % iterations_a_prefetch == 0)
+      prefetch_rows();
     const std::size_t ki = static_cast<std::size_t>(extremes_.arg_up);
     const T* row_i = rows_->row(ki, 0);
     const auto partner = select(g_.get(), row_i, diagonal_.get(), diagonal_[ki], extremes_.min_up,

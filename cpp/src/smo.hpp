@@ -33,6 +33,7 @@ private:
   void update(const T* row_i, const T* row_j, double step);
   void mark(std::size_t k);
   bool move_pair(std::size_t ki, std::size_t kj, const T* row_i);
+  void prefetch_rows();
   Pause iterate(double tol, std::int64_t n_iter);
   std::vector<std::uint32_t> free_members() const;
   bool try_free_set();

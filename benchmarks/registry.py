@@ -1,0 +1,46 @@
+"""The benchmarks by name, and the options every one of them gets."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.measure import Runner
+from benchmarks.report import Report
+
+
+@dataclass(frozen=True)
+class Options:
+    data: str
+    repeats: int
+    out: Path
+    is_quick: bool
+    only: str | None
+    peers: str
+    skip_slow_peers: bool
+    n_jobs: int
+    runner: Runner
+
+    def wants(self, title: str) -> bool:
+        return self.only is None or self.only in title
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    module: str
+    summary: str
+    needs_data: bool
+
+    @property
+    def run(self) -> Callable[[Options], Report]:
+        return importlib.import_module(f"benchmarks.{self.module}").run
+
+
+BENCHMARKS = {
+    "fit": Benchmark("fit", "one SVC fit, kernel included, against the peers", True),
+    "exactness": Benchmark("exactness", "the optimum against an exact reference", True),
+    "memory": Benchmark("memory", "resident memory over 10,000 fits", True),
+    "row_cache": Benchmark("row_cache", "time and rows computed against the memory limit", False),
+}

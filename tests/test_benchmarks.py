@@ -1,0 +1,150 @@
+"""The benchmark harness: what it loads, how it judges, what it writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file, load_iris, make_classification
+from sklearn.svm import SVC, SVR
+
+from benchmarks import exactness, judge
+from benchmarks.__main__ import main
+from benchmarks.data import DataSpec, data_file, load
+from benchmarks.peers import chosen_peers
+from benchmarks.qp import solve_dual
+from benchmarks.registry import BENCHMARKS
+from benchmarks.report import show, shown_command
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A small stand-in under the name of a real data set."""
+    X, y = make_classification(60, 5, random_state=0)
+    dump_svmlight_file(X, np.where(y == 1, 1, -1), str(tmp_path / "heart_scale.svm"))
+    return tmp_path
+
+
+def test_loading(folder: Path) -> None:
+    X, y = load(DataSpec("heart_scale"), folder)
+    assert isinstance(X, np.ndarray)
+    assert X.shape == (60, 5)
+    sparse, _ = load(DataSpec("heart_scale", is_sparse=True, n_rows=7), folder)
+    assert sparse.shape == (7, 5)
+    np.testing.assert_array_equal(sparse.toarray(), X[:7])
+    scaled, _ = load(DataSpec("heart_scale", is_scaled=True), folder)
+    np.testing.assert_allclose([scaled.min(0), scaled.max(0)], [[-1] * 5, [1] * 5])
+    assert set(y) == {-1.0, 1.0}
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="No file nothing"):
+        data_file("nothing", tmp_path)
+
+
+@pytest.mark.parametrize("model", [SVC(gamma=0.3, decision_function_shape="ovo"), SVR(gamma=0.3)])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_judge_reads_models(model: SVC | SVR, n_classes: int) -> None:
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y < n_classes], y[y < n_classes].astype(float)
+    model.fit(X, y)
+    duals, biases = judge.pair_models(model, len(y))
+    f = judge.rbf(X, X, 0.3) @ duals + biases
+    expected = model.decision_function(X) if isinstance(model, SVC) else model.predict(X)
+    np.testing.assert_allclose(f.squeeze(), np.squeeze(expected), atol=1e-10)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+def test_the_general_qp_agrees_with_libsvm(epsilon: float) -> None:
+    X, labels = make_classification(60, 5, random_state=1)
+    y = np.where(labels == 1, 1.0, -1.0)
+    K, C = judge.rbf(X, X, 0.3), 2.0
+    if epsilon == 0.0:
+        model = SVC(C=C, gamma=0.3, tol=1e-8).fit(X, y)
+        lower, upper = np.minimum(0.0, C * y), np.maximum(0.0, C * y)
+    else:
+        model = SVR(C=C, gamma=0.3, tol=1e-8, epsilon=epsilon).fit(X, y)
+        lower, upper = np.full(60, -C), np.full(60, C)
+    beta, bias = solve_dual(K, y, lower, upper, epsilon)
+    duals, biases = judge.pair_models(model, 60)
+    np.testing.assert_allclose(K @ beta + bias, K @ duals[:, 0] + biases[0], atol=1e-4)
+    ours = judge.objectives(K, beta[:, None], y[:, None], epsilon)
+    theirs = judge.objectives(K, duals, y[:, None], epsilon)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+def test_signs_near_zero_are_forgiven() -> None:
+    reference = np.array([1.0, -1e-3, -1.0, 0.5])
+    assert judge.sign_differences(np.array([1.0, 1e-3, -2.0, 0.1]), reference, 2e-3) == 0
+    assert judge.sign_differences(np.array([1.0, 1e-3, 2.0, -0.1]), reference, 2e-3) == 2
+
+
+def test_every_limit_of_exactness_can_fail() -> None:
+    good = {
+        "objective_excess": -1e-9,
+        "n_label_differences": 0,
+        "error_tight": 1e-7,
+        "reference_kkt": 1e-10,
+        "qp_objective": None,
+    }
+    assert exactness.verdict(good) == []
+    bad = {
+        "objective_excess": 2e-4,
+        "n_label_differences": 1,
+        "error_tight": float("nan"),
+        "reference_kkt": 1e-3,
+        "qp_objective": -1e-3,
+    }
+    for key, value in bad.items():
+        assert len(exactness.verdict(good | {key: value})) == 1, key
+
+
+def test_peers_are_chosen_by_name() -> None:
+    assert chosen_peers("none") == ["alphapath"]
+    assert chosen_peers("libsvm") == ["alphapath", "libsvm"]
+    assert len(chosen_peers("all")) == 4
+    with pytest.raises(SystemExit, match="Unknown peers"):
+        chosen_peers("sklern")
+
+
+def test_tables_show_no_places_of_the_machine() -> None:
+    assert shown_command(["fit", "--data", "somewhere"]) == "python -m benchmarks fit --data DIR"
+    assert [show(v) for v in (None, True, 12345, 0.25, 1e-7)] == [
+        "-",
+        "yes",
+        "12,345",
+        "0.25",
+        "1.00e-07",
+    ]
+
+
+def test_fit_writes_both_files(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    options = ["--only", "heart_scale C=1", "--repeats", "1", "--quick", "--peers", "sklearn"]
+    assert main(["fit", "--data", str(folder), "--out", str(folder / "out"), *options]) == 0
+    written = json.loads((folder / "out" / "fit.json").read_text())
+    peers = [row["peer"].split()[0] for row in written["rows"]]
+    assert peers == ["alphapath", "scikit-learn"]
+    assert all(row["n_label_differences"] == 0 for row in written["rows"])
+    assert all(abs(row["excess"]) < 1e-3 for row in written["rows"])
+    assert str(folder) not in (folder / "out" / "fit.md").read_text()
+    assert "scikit-learn" in capfd.readouterr().out
+
+
+def test_registered_benchmarks_can_be_imported() -> None:
+    for entry in BENCHMARKS.values():
+        assert callable(entry.run)
+
+
+def test_memory_does_not_grow(folder: Path) -> None:
+    assert main(["memory", "--data", str(folder), "--out", str(folder / "out"), "--quick"]) == 0
+
+
+def test_a_smaller_row_cache_computes_more_rows(tmp_path: Path) -> None:
+    assert main(["row_cache", "--out", str(tmp_path), "--quick", "--repeats", "1"]) == 0
+    rows = json.loads((tmp_path / "row_cache.json").read_text())["rows"]
+    computed = [row["n_rows_computed"] for row in rows]
+    assert computed == sorted(computed)
+    assert computed[-1] > computed[0]
+    np.testing.assert_allclose([row["objective"] for row in rows], rows[0]["objective"], rtol=1e-4)

@@ -1,0 +1,43 @@
+"""The Python in the README and the scripts in examples/ run as they stand."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def run_script(*arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_readme_runs(tmp_path: Path) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    assert len(blocks) >= 2
+    script = tmp_path / "readme.py"
+    script.write_text("\n".join(blocks))
+    assert run_script(str(script))
+
+
+@pytest.mark.parametrize("name", sorted(p.name for p in (ROOT / "examples").glob("*.py")))
+def test_an_example_runs(name: str) -> None:
+    assert run_script(str(ROOT / "examples" / name))
+
+
+def test_the_demo_prints_a_certificate() -> None:
+    printed = run_script("-m", "alphapath")
+    assert "duality gap" in printed
+    assert "Optimal to a KKT violation of 0.001." in printed
