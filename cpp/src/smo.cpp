@@ -122,6 +122,28 @@ template <class T> bool Smo<T>::move_pair(std::size_t ki, std::size_t kj, const 
   return beta_i != old_i || beta_j != old_j;
 }
 
+/// Rows on demand are cheaper together: ask for those of the worst violators, who come next.
+template <class T> void Smo<T>::prefetch_rows() {
+  std::vector<std::pair<T, std::uint32_t>> rising, falling;
+  const T epsilon = static_cast<T>(state_.problem.epsilon);
+  for (std::size_t k = 0; k < members_.size(); ++k) {
+    const std::uint32_t i = members_[k];
+    if (state_.may_rise(i))
+      rising.emplace_back(g_[k] + (state_.beta[i] >= 0 ? epsilon : -epsilon), i);
+    if (state_.may_fall(i))
+      falling.emplace_back(-g_[k] - (state_.beta[i] > 0 ? epsilon : -epsilon), i);
+  }
+  std::vector<std::size_t> wanted;
+  for (auto* side : {&rising, &falling}) {
+    const std::size_t count = std::min(n_prefetched / 2, side->size());
+    std::nth_element(side->begin(), side->begin() + static_cast<std::ptrdiff_t>(count),
+                     side->end());
+    for (std::size_t c = 0; c < count; ++c)
+      wanted.push_back((*side)[c].second);
+  }
+  state_.problem.kernel.prefetch(wanted);
+}
+
 template <class T> typename Smo<T>::Pause Smo<T>::iterate(double tol, std::int64_t n_iter) {
   const T epsilon = static_cast<T>(state_.problem.epsilon);
   const double unit = std::numeric_limits<T>::epsilon() / 2;
