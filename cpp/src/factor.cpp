@@ -9,17 +9,20 @@ namespace alphapath {
 
 namespace {
 
-// Relative to the mean diagonal: the smallest ridge with which factorisations do not fail on
-// kernels rounded to that precision.
+// Added to the diagonal, relative to its mean: what keeps a kernel rounded to float32 definite.
+// Double needs none; members that depend on earlier ones are held fixed instead.
 constexpr double relative_ridge_float32 = 1e-6;
-constexpr double relative_ridge_float64 = 1e-12;
+// A pivot below this share of its diagonal is rounding: the member depends on those before it.
+constexpr double least_pivot_float32 = 1e-7;
+constexpr double least_pivot_float64 = 1e-12;
+constexpr double fixing_pivot = 1e30; // relative; a member with this pivot does not move
 constexpr std::size_t panel_width = 96;
 
 } // namespace
 
 std::size_t Factor::kept_prefix(std::span<const char> is_free) const {
   std::size_t k = 0;
-  while (k < members_.size() && is_free[members_[k]])
+  while (k < members_.size() && is_free[members_[k]] && !is_dependent_[k])
     ++k;
   return k;
 }
@@ -48,8 +51,7 @@ void Factor::choose_origin() {
   for (const std::uint32_t i : members_)
     sum += std::abs(kernel_.diagonal()[i] - 2 * origin_row_[i] + origin_norm_);
   sigma_ = sum / static_cast<double>(members_.size());
-  ridge_ = sigma_ * (kernel_.precision() == Precision::float32 ? relative_ridge_float32
-                                                               : relative_ridge_float64);
+  ridge_ = kernel_.precision() == Precision::float32 ? sigma_ * relative_ridge_float32 : 0;
 }
 
 template <class T> void Factor::fill_columns_from(std::size_t first) {
@@ -74,21 +76,66 @@ void Factor::fill_columns(std::size_t first) {
     fill_columns_from<double>(first);
 }
 
+/// Cholesky of a panel's diagonal block, column by column; dependent members get a pivot so large
+/// that they stay where they are.
+void Factor::factor_guarded(std::size_t start, std::size_t width,
+                            std::span<const double> diagonal) {
+  double* block = upper_.data() + start * capacity_ + start;
+  const double least =
+      kernel_.precision() == Precision::float32 ? least_pivot_float32 : least_pivot_float64;
+  for (std::size_t c = 0; c < width; ++c) {
+    double* column = block + c * capacity_;
+    double pivot = column[c];
+    for (std::size_t r = 0; r < c; ++r) {
+      const double* earlier = block + r * capacity_;
+      double x = column[r];
+      for (std::size_t k = 0; k < r; ++k)
+        x -= earlier[k] * column[k];
+      column[r] = x / earlier[r];
+      pivot -= column[r] * column[r];
+    }
+    is_dependent_[start + c] = !(pivot > least * diagonal[c]);
+    pivots_[start + c] = pivot;
+    column[c] = std::sqrt(is_dependent_[start + c] ? fixing_pivot * sigma_ : pivot);
+  }
+}
+
 bool Factor::factor_columns(std::size_t first, Watch& watch) {
   const Blas& lib = blas();
   const int ld = static_cast<int>(capacity_);
   const double one = 1, minus_one = -1;
+  const double least =
+      kernel_.precision() == Precision::float32 ? least_pivot_float32 : least_pivot_float64;
+  std::vector<double> diagonal, saved;
   for (std::size_t start = first; start < members_.size(); start += panel_width) {
     const int above = static_cast<int>(start);
     const int width = static_cast<int>(std::min(panel_width, members_.size() - start));
+    const std::size_t w = static_cast<std::size_t>(width);
     double* panel = upper_.data() + start * capacity_;
+    double* block = panel + start;
+    diagonal.clear();
+    for (std::size_t c = 0; c < w; ++c)
+      diagonal.push_back(block[c * capacity_ + c]);
     if (above > 0) {
       lib.dtrsm("L", "U", "T", "N", &above, &width, &one, upper_.data(), &ld, panel, &ld);
-      lib.dsyrk("U", "T", &width, &above, &minus_one, panel, &ld, &one, panel + start, &ld);
+      lib.dsyrk("U", "T", &width, &above, &minus_one, panel, &ld, &one, block, &ld);
     }
+    saved.resize(w * w);
+    for (std::size_t c = 0; c < w; ++c)
+      std::copy_n(block + c * capacity_, c + 1, saved.data() + c * w);
     int info = 0;
-    lib.dpotrf("U", &width, panel + start, &ld, &info);
-    if (info != 0 || watch.should_stop())
+    lib.dpotrf("U", &width, block, &ld, &info);
+    bool is_sound = info == 0;
+    for (std::size_t c = 0; c < w && is_sound; ++c) {
+      const double root = block[c * capacity_ + c];
+      is_sound = root * root > least * diagonal[c];
+    }
+    if (!is_sound) {
+      for (std::size_t c = 0; c < w; ++c)
+        std::copy_n(saved.data() + c * w, c + 1, block + c * capacity_);
+      factor_guarded(start, w, diagonal);
+    }
+    if (watch.should_stop())
       return false;
   }
   return true;
@@ -97,22 +144,28 @@ bool Factor::factor_columns(std::size_t first, Watch& watch) {
 bool Factor::set_members(std::vector<std::uint32_t> members, std::size_t n_kept, Watch& watch) {
   reserve(members.size(), n_kept);
   members_ = std::move(members);
+  is_dependent_.assign(members_.size(), 0);
+  pivots_.assign(members_.size(), 0.0);
   if (members_.empty())
     return true;
   if (n_kept == 0)
     choose_origin();
   fill_columns(n_kept);
-  for (int attempt = 0; attempt < 3; ++attempt) {
-    if (factor_columns(n_kept, watch))
-      return true;
-    if (watch.should_stop())
-      break;
-    n_kept = 0;
-    ridge_ *= 30;
-    fill_columns(0);
-  }
+  if (factor_columns(n_kept, watch))
+    return true;
   members_.clear();
   return false;
+}
+
+double Factor::null_vector(std::size_t k, std::span<double> z) const {
+  const double* column = upper_.data() + k * capacity_;
+  std::fill(z.begin(), z.end(), 0.0);
+  for (std::size_t r = 0; r < k; ++r)
+    z[r] = -column[r];
+  const int n = static_cast<int>(k), ld = static_cast<int>(capacity_), stride = 1;
+  blas().dtrsv("U", "N", "N", &n, upper_.data(), &ld, z.data(), &stride);
+  z[k] = 1;
+  return std::max(pivots_[k], 0.0);
 }
 
 void Factor::solve(std::span<double> x) const {

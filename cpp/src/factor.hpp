@@ -24,11 +24,12 @@ public:
   std::size_t size() const { return members_.size(); }
   const std::vector<std::uint32_t>& members() const { return members_; }
 
-  /// Number of leading members that are all free; their columns can be kept.
+  /// Number of leading members that are all free and independent; their columns can be kept.
   std::size_t kept_prefix(std::span<const char> is_free) const;
 
   /// Factor the block of `members`, of which the first `n_kept` are those of the last call.
-  /// False where it was stopped or the block is not positive definite.
+  /// Members that depend on earlier ones (duplicates, a kernel of low rank or not definite) get a
+  /// pivot so large that solves leave them at 0. False where it was stopped.
   bool set_members(std::vector<std::uint32_t> members, std::size_t n_kept, Watch& watch);
 
   /// x <- A^-1 x
@@ -37,6 +38,12 @@ public:
   /// x <- A^-1 e_p; cheaper the later p stands.
   void solve_unit(std::size_t p, std::span<double> x) const;
 
+  /// Whether member k is a combination of those before it.
+  bool is_dependent(std::size_t k) const { return is_dependent_[k]; }
+
+  /// z with z_k = 1 and A z = 0 up to rounding, for a dependent member k; returns z'Az.
+  double null_vector(std::size_t k, std::span<double> z) const;
+
 private:
   /// As solve, for an x that is zero before `first`.
   void solve_from(std::size_t first, std::span<double> x) const;
@@ -44,11 +51,14 @@ private:
   void fill_columns(std::size_t first);
   template <class T> void fill_columns_from(std::size_t first);
   bool factor_columns(std::size_t first, Watch& watch);
+  void factor_guarded(std::size_t start, std::size_t width, std::span<const double> diagonal);
   void reserve(std::size_t n, std::size_t n_kept);
 
   const KernelRows& kernel_;
   std::vector<std::uint32_t> members_;
-  std::vector<double> upper_; // U, column-major, leading dimension capacity_
+  std::vector<char> is_dependent_;
+  std::vector<double> pivots_; // of the dependent members, before they were replaced
+  std::vector<double> upper_;  // U, column-major, leading dimension capacity_
   std::size_t capacity_ = 0;
   std::vector<double> origin_row_; // K_i,ref for every instance i
   double origin_norm_ = 0, sigma_ = 0, ridge_ = 0;

@@ -30,6 +30,8 @@ inline bool is_free(const BoxProblem& p, std::size_t i, double beta) {
   return beta > p.lower[i] && beta < p.upper[i] && (p.epsilon == 0 || beta != 0);
 }
 
+class Face;
+
 class FreeSet {
 public:
   explicit FreeSet(const BoxProblem& problem) : problem_(problem), factor_(problem.kernel) {}
@@ -43,22 +45,20 @@ public:
   /// choice is the same on every run).
   double estimate_cost(const std::vector<std::uint32_t>& free, std::span<const double> beta);
 
-  /// Moves beta on `free`; `slopes` are the gradients with the kink's sign, in the same order.
-  /// Returns the number of bounds hit, or -1 where nothing could be done.
-  int minimise(const std::vector<std::uint32_t>& free, std::span<const double> slopes,
+  /// Moves beta on `free`, given the gradient of all instances. Returns the number of bounds hit,
+  /// or -1 where nothing could be done.
+  int minimise(std::vector<std::uint32_t> free, std::span<const double> gradient,
                std::span<double> beta, Watch& watch);
 
 private:
+  int follow_newton(Face& face, std::span<const double> slopes, Watch& watch) const;
   void order_members(const std::vector<std::uint32_t>& free, std::span<const double> beta);
-  void project(std::span<double> x) const;
 
   const BoxProblem& problem_;
   Factor factor_;
   std::vector<char> is_free_;
   std::vector<std::uint32_t> order_;
   std::size_t n_kept_ = 0;
-  std::vector<double> ones_; // A^-1 1
-  double ones_sum_ = 0;
 };
 
 } // namespace alphapath

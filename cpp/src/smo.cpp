@@ -194,7 +194,8 @@ template <class T> std::vector<std::uint32_t> Smo<T>::free_members() const {
   return free;
 }
 
-/// Solve the free set exactly if SMO has already spent as much as that is estimated to cost.
+/// Solve the free set exactly if SMO has already spent as much as that is estimated to cost. A
+/// result that does not lower the objective (an ill-conditioned block) is taken back.
 template <class T> bool Smo<T>::try_free_set() {
   const std::vector<std::uint32_t> free = free_members();
   if (free.size() < 3 || work_ < FreeSet::least_cost(free.size(), state_.beta.size()))
@@ -202,24 +203,26 @@ template <class T> bool Smo<T>::try_free_set() {
   if (work_ < patience_ * state_.free_set.estimate_cost(free, state_.beta))
     return false;
   state_.refresh();
-  std::vector<double> slopes;
-  for (const std::uint32_t i : free)
-    slopes.push_back(state_.rising_slope(i));
-  const int n_hits = state_.free_set.minimise(free, slopes, state_.beta, state_.watch);
   work_ = 0;
-  if (n_hits < 0) {
-    patience_ *= 4;
-    return false;
+  const double objective = state_.objective();
+  const std::vector<double> before = state_.beta;
+  const int n_hits = state_.free_set.minimise(free, state_.gradient, state_.beta, state_.watch);
+  if (n_hits >= 0) {
+    ++state_.result.n_free_set_solves;
+    state_.result.n_bound_hits += n_hits;
+    state_.restore_sum();
+    state_.refresh();
   }
-  ++state_.result.n_free_set_solves;
-  state_.result.n_bound_hits += n_hits;
-  // Before the gradient is refreshed: an ill-conditioned factor moves the sum by more than rounding.
-  state_.restore_sum();
-  state_.refresh();
+  const bool is_better = n_hits >= 0 && state_.objective() < objective;
+  if (!is_better) {
+    patience_ *= 4;
+    state_.beta = before;
+    state_.refresh();
+  }
   for (std::size_t k = 0; k < members_.size(); ++k)
     mark(k);
   load_gradient(state_.slope_range().middle());
-  return true;
+  return is_better;
 }
 
 /// At a bound and pushed against it beyond the current extremes: not selectable for now.
@@ -272,6 +275,7 @@ template <class T> bool Smo<T>::run(double tol) {
         compact();
       continue;
     }
+    state_.restore_sum();
     state_.refresh();
     if (pause == Pause::limit || state_.limit_reached())
       return false;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace alphapath {
 
@@ -46,27 +48,27 @@ void SmoState::start_cold() {
     missing -= moved - beta[i];
     beta[i] = moved;
   }
-  gradient.resize(n);
-  for (std::size_t i = 0; i < n; ++i)
-    gradient[i] = -problem.targets[i];
-  reference.assign(n, 0.0);
-  refresh();
+  gradient_from_scratch();
 }
 
 void SmoState::start_from(const StartPoint& start) {
   beta.assign(start.beta.begin(), start.beta.end());
-  if (!start.gradient.empty()) {
-    const double sum = std::accumulate(beta.begin(), beta.end(), 0.0);
-    const double shift = offset_product();
-    gradient.resize(beta.size());
-    for (std::size_t i = 0; i < beta.size(); ++i)
-      gradient[i] = start.gradient[i] - problem.kernel.offset()[i] * sum - shift;
-    reference = beta;
+  if (start.gradient.empty()) {
+    gradient_from_scratch();
     return;
   }
+  const double shift = offset_product();
   gradient.resize(beta.size());
   for (std::size_t i = 0; i < beta.size(); ++i)
-    gradient[i] = -problem.targets[i];
+    gradient[i] = start.gradient[i] - shift;
+  reference = beta;
+}
+
+void SmoState::gradient_from_scratch() {
+  const auto offset = problem.kernel.offset();
+  gradient.resize(beta.size());
+  for (std::size_t i = 0; i < beta.size(); ++i)
+    gradient[i] = offset[i] * problem.total - problem.targets[i];
   reference.assign(beta.size(), 0.0);
   refresh();
 }
@@ -115,29 +117,47 @@ std::optional<Status> SmoState::limit_reached() const {
   return std::nullopt;
 }
 
-/// Rounding moves the sum by parts in 10^16 a step; give it back to the freest instance.
 void SmoState::restore_sum() {
-  const double missing = problem.total - std::accumulate(beta.begin(), beta.end(), 0.0);
-  std::size_t best = beta.size();
-  double best_room = 0;
+  double missing = problem.total - std::accumulate(beta.begin(), beta.end(), 0.0);
+  double size = 0;
+  for (const double b : beta)
+    size += std::abs(b);
+  if (std::abs(missing) <= 4 * std::numeric_limits<double>::epsilon() * size)
+    return;
+  std::vector<std::pair<double, std::uint32_t>> rooms;
   for (const std::uint32_t i : movable) {
-    const double room = std::min(beta[i] - problem.lower[i], problem.upper[i] - beta[i]);
-    if (room > best_room && (problem.epsilon == 0 || std::abs(beta[i]) > std::abs(missing))) {
-      best = i;
-      best_room = room;
-    }
+    const double room = missing > 0 ? problem.upper[i] - beta[i] : beta[i] - problem.lower[i];
+    const double kept = is_free(problem, i, beta[i]) ? std::min(room, std::abs(beta[i])) / 2 : 0;
+    rooms.emplace_back(kept, i); // free ones stay free; the others are the last resort
   }
-  if (best_room > std::abs(missing))
-    beta[best] += missing;
+  std::sort(rooms.begin(), rooms.end(), std::greater<>());
+  for (const auto& [kept, i] : rooms) {
+    const double room = kept > 0      ? kept
+                        : missing > 0 ? problem.upper[i] - beta[i]
+                                      : beta[i] - problem.lower[i];
+    const double moved = std::clamp(missing, -room, room);
+    beta[i] += moved;
+    missing -= moved;
+    if (missing == 0) // all given back
+      break;
+  }
+}
+
+double SmoState::objective() const {
+  double sum = 0;
+  for (std::size_t i = 0; i < beta.size(); ++i)
+    sum += beta[i] *
+               (gradient[i] - problem.targets[i] + problem.kernel.offset()[i] * problem.total) / 2 +
+           problem.epsilon * std::abs(beta[i]);
+  return sum;
 }
 
 SolveResult SmoState::finish(Status status) {
   restore_sum();
   refresh();
-  const double sum = std::accumulate(beta.begin(), beta.end(), 0.0);
   const double shift = offset_product();
-  for (std::size_t i = 0; i < beta.size(); ++i)
-    gradient[i] += problem.kernel.offset()[i] * sum + shift;
+  for (double& g : gradient)
+    g += shift;
   result.status = status;
   result.beta = std::move(beta);
   result.gradient = std::move(gradient);

@@ -26,7 +26,10 @@ public:
 
   /// Brings `gradient` up to date with beta, by the rows of the instances that changed.
   void refresh();
+  /// Gives what rounding took from the sum back to the free instances with the most room.
   void restore_sum();
+  /// Objective up to a constant, for a gradient that is up to date.
+  double objective() const;
   SlopeRange slope_range() const;
   /// Gradient in the caller's terms (offsets of the kernel store added back).
   SolveResult finish(Status status);
@@ -58,6 +61,7 @@ public:
 private:
   void start_cold();
   void start_from(const StartPoint& start);
+  void gradient_from_scratch();
   double offset_product() const;
 
   std::vector<double> reference;
