@@ -51,7 +51,7 @@ def test_optimum_is_certified_and_its_own_start(name):
 
 
 def test_a_tube_is_refused():
-    with pytest.raises(SolverMismatch, match="epsilon = 0, but epsilon is 0.2"):
+    with pytest.raises(SolverMismatch, match=r"epsilon = 0, but epsilon is 0.2"):
         coordinate.solve(replace(problem_of("both_signs"), epsilon=0.2))
 
 
