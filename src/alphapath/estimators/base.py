@@ -179,6 +179,7 @@ class BaseSVM(ModelExchange, BaseEstimator):
 
     def _report(self, infos: Sequence[Info], budget: training.Budget) -> None:
         """Set how the fit went; warn where it did not converge; pass an interrupt on."""
+        self.solve_info_ = tuple(infos)
         quality = {
             name: np.array([getattr(info, name) for info in infos])
             for name in ("objective", "duality_gap", "kkt_violation")
