@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -168,6 +170,40 @@ def test_callables_are_checked():
 def test_bad_input_is_named(make, message):
     with pytest.raises(KernelError, match=message):
         make()
+
+
+def test_values_too_large_for_float32_are_kept_in_double():
+    X = 1e4 * sample(2100, 3)
+    kernel = Poly(1.0, 5)
+    store = KernelStore(X)
+    view = store.view(kernel)
+    assert view.gram.precision == "float64"
+    np.testing.assert_allclose(view.rows([7]), kernel.evaluate(X[[7]], X), rtol=1e-12)
+    with pytest.raises(KernelError, match="too large for precision='float32'"):
+        store.view(kernel, precision="float32")
+
+
+def test_damaged_csr_is_refused():
+    X = sp.csr_array(sample(10))
+    X.indices[3] = 9
+    with pytest.raises(KernelError, match="not a valid CSR matrix"):
+        KernelStore(X)
+    X = sp.csr_array(sample(10))
+    X.indptr[4] = 1000
+    with pytest.raises(KernelError, match="not a valid CSR matrix"):
+        KernelStore(X)
+
+
+def test_an_interrupt_ends_a_long_computation():
+    X = np.random.default_rng(0).normal(size=(5000, 3000))
+    store = KernelStore(X)
+    timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
+    start = time.perf_counter()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        store.view(Rbf(1e-4), precision="float64")
+    assert time.perf_counter() - start < 1.0
+    assert store.nbytes == 0
 
 
 def test_rows_that_do_not_exist():

@@ -87,8 +87,8 @@ constexpr std::size_t huge_page = std::size_t{2} << 20;
 void* map_huge(std::size_t bytes) {
   // One huge page more than needed, so that a piece starting on a huge page can be cut out.
   const std::size_t wanted = round_up(bytes, huge_page);
-  void* memory = mmap(nullptr, wanted + huge_page, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+      mmap(nullptr, wanted + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
     throw std::bad_alloc();
   const auto start = reinterpret_cast<std::uintptr_t>(memory);

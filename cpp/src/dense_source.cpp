@@ -129,10 +129,10 @@ void DenseSource<P, T>::write_tile(const Tile& tile, Scratch& scratch, T* matrix
   for (std::size_t i = 0; i < tile.n_rows; ++i) {
     const std::size_t first = is_diagonal ? i / cell * cell : 0;
     const std::size_t at = i * tile_size + first;
-    apply(tile.row + i, tile.column + first, tile.n_columns - first,
-          scratch.products.data() + at, scratch.values.data() + at);
-    std::memcpy(matrix + (tile.row + i) * stride + tile.column + first,
-                scratch.values.data() + at, (tile.n_columns - first) * sizeof(T));
+    apply(tile.row + i, tile.column + first, tile.n_columns - first, scratch.products.data() + at,
+          scratch.values.data() + at);
+    std::memcpy(matrix + (tile.row + i) * stride + tile.column + first, scratch.values.data() + at,
+                (tile.n_columns - first) * sizeof(T));
   }
   mirror(tile, scratch.values.data(), matrix);
 }

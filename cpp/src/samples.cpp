@@ -29,6 +29,18 @@ bool is_whole(double x) {
   return x == std::nearbyint(x);
 }
 
+// Four sums at once: one would wait for each addition.
+double squared_norm_of(const double* x, std::size_t d) {
+  double sums[4] = {};
+  std::size_t k = 0;
+  for (; k + 4 <= d; k += 4)
+    for (std::size_t lane = 0; lane < 4; ++lane)
+      sums[lane] += x[k + lane] * x[k + lane];
+  for (; k < d; ++k)
+    sums[0] += x[k] * x[k];
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
 } // namespace
 
 Samples::Samples(const double* values, std::size_t n, std::size_t d)
@@ -71,12 +83,10 @@ void Samples::compute_dense_statistics() {
   raw_.is_integer = true;
   for (std::size_t i = 0; i < n_; ++i) {
     copy_row(i, {}, row.data());
-    double squared_norm = 0;
+    const double squared_norm = squared_norm_of(row.data(), d_);
     bool is_integer = raw_.is_integer;
-    for (std::size_t k = 0; k < d_; ++k) {
+    for (std::size_t k = 0; k < d_; ++k)
       centre_[k] += row[k];
-      squared_norm += row[k] * row[k];
-    }
     for (std::size_t k = 0; k < d_ && is_integer; ++k)
       is_integer = is_whole(row[k]);
     raw_.is_integer = is_integer;
@@ -92,10 +102,8 @@ void Samples::compute_dense_statistics() {
   centred_.is_integer = raw_.is_integer;
   for (std::size_t i = 0; i < n_; ++i) {
     copy_row(i, centre_, row.data());
-    double squared_norm = 0;
-    for (std::size_t k = 0; k < d_; ++k)
-      squared_norm += row[k] * row[k];
-    centred_.max_squared_norm = std::max(centred_.max_squared_norm, squared_norm);
+    centred_.max_squared_norm =
+        std::max(centred_.max_squared_norm, squared_norm_of(row.data(), d_));
   }
 }
 
