@@ -3,6 +3,7 @@
 
 #include <mutex>
 #include <type_traits>
+#include <unordered_set>
 
 namespace alphapath {
 
@@ -62,11 +63,11 @@ template <class T> void CachedGram<T>::prefetch(std::span<const std::size_t> row
     const std::lock_guard lock(mutex_);
     // More than half of the cache at once would evict what was fetched a moment ago.
     const std::size_t most = cache_.capacity() / 2;
+    std::unordered_set<std::size_t> listed;
     for (const std::size_t i : rows) {
       if (missing.size() == most)
         break;
-      const bool is_listed = std::find(missing.begin(), missing.end(), i) != missing.end();
-      if (!is_listed && !cache_.contains(i))
+      if (!cache_.contains(i) && listed.insert(i).second)
         missing.push_back(i);
     }
     for (std::size_t k = 0; k < missing.size(); ++k)

@@ -39,6 +39,10 @@ class Kernel(ABC):
     def diagonal(self, X: Any) -> FloatArray:
         """K(x, x) for each row of X."""
 
+    def bound(self, max_squared_norm: float) -> float:
+        """A number that no |K(x, z)| exceeds for rows of at most this squared norm."""
+        return 1.0
+
     def native_function(self) -> _core.KernelFunction | None:
         """The formula for the native code; None where the matrix comes from elsewhere."""
         return None

@@ -26,5 +26,8 @@ class Linear(Kernel):
     def diagonal(self, X: Any) -> FloatArray:
         return squared_norms(X)
 
+    def bound(self, max_squared_norm: float) -> float:
+        return max_squared_norm
+
     def native_function(self) -> _core.KernelFunction:
         return _core.KernelFunction("linear")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -40,6 +41,10 @@ class Poly(Kernel):
 
     def _of_products(self, products: FloatArray) -> FloatArray:
         return np.asarray((self.gamma * products + self.coef0) ** int(self.degree))
+
+    def bound(self, max_squared_norm: float) -> float:
+        base = max(self.gamma * max_squared_norm + abs(self.coef0), 1.0)
+        return math.exp(min(int(self.degree) * math.log(base), 709.0))
 
     def native_function(self) -> _core.KernelFunction:
         return _core.KernelFunction("poly", self.gamma, self.coef0, int(self.degree))

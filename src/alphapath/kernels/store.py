@@ -15,10 +15,20 @@ import scipy.sparse as sp
 from .. import _core
 from ..errors import KernelError
 from .base import Kernel
-from .policy import Layout, Precision, choose_layout, choose_precision, parse_memory_limit
+from .policy import (
+    SMALL,
+    Layout,
+    Precision,
+    choose_layout,
+    choose_precision,
+    parse_memory_limit,
+    row_bytes,
+)
 from .precomputed import Precomputed, check_kernel_matrix
 from .view import KernelView
 
+#: Kernel values beyond this are not trusted to float32, whose range ends at 3.4e38.
+FLOAT32_LARGEST = 1e36
 #: The share of the memory limit that a dense copy of sparse data may take.
 DENSE_SHARE = 8
 
@@ -64,7 +74,8 @@ class KernelStore:
         self._views: weakref.WeakValueDictionary[Hashable, KernelView] = (
             weakref.WeakValueDictionary()
         )
-        self._past = Counts(0, 0, 0)
+        self._n_views = 0
+        self._past_rows = self._past_hits = 0
         self._lock = threading.RLock()
 
     def view(
@@ -75,15 +86,14 @@ class KernelStore:
         tol: float = 1e-3,
     ) -> KernelView:
         """The kernel on all rows; the same object again while somebody holds it."""
-        wanted = _wanted_precision(precision, self.n, tol)
-        key = (kernel.key, wanted)
         with self._lock:
+            key = (kernel.key, self._wanted_precision(kernel, precision, tol))
             view = self._views.get(key)
             if view is None:
                 view = self._make_view(kernel, key, precision == "auto", tol)
                 self._views[key] = view
                 weakref.finalize(view, self._retire, view.gram).atexit = False
-                self._past = Counts(self._past.rows_computed, self._past.hits, self._past.views + 1)
+                self._n_views += 1
             return view
 
     def keep_products(self) -> None:
@@ -107,32 +117,52 @@ class KernelStore:
         with self._lock:
             grams = [view.gram for view in self._views.values()]
             return Counts(
-                self._past.rows_computed + sum(gram.n_rows_computed for gram in grams),
-                self._past.hits + sum(gram.n_hits for gram in grams),
-                self._past.views,
+                self._past_rows + sum(gram.n_rows_computed for gram in grams),
+                self._past_hits + sum(gram.n_hits for gram in grams),
+                self._n_views,
             )
 
     def _make_view(
         self, kernel: Kernel, key: tuple[Hashable, Precision], is_free: bool, tol: float
     ) -> KernelView:
+        products = self._find_products(kernel, key[1])
+        # Only a float64 that is a luxury may become float32 to fit.
+        is_free = is_free and key[1] == choose_precision(self.n, tol)
         layout = self._choose_layout(kernel, None if is_free else key[1], tol)
-        options = _core.GramOptions(
-            layout.precision, 0 if layout.is_full else layout.capacity_rows, self.n_threads
-        )
+        capacity = 0 if layout.is_full else layout.capacity_rows
+        options = _core.GramOptions(layout.precision, capacity, self.n_threads)
         function = kernel.native_function()
         if function is None:
-            matrix = self._given_matrix(kernel)
-            return KernelView(self._X, kernel, _core.gram_of_array(matrix, options), key)
-        products = self._find_products(kernel, layout)
-        if products is not None:
+            gram = _core.gram_of_array(self._given_matrix(kernel), options)
+        elif products is not None:
             gram = _core.gram_of_products(products, function, options)
         else:
             gram = _core.gram_of_samples(self._read_samples(), function, options)
         return KernelView(self._X, kernel, gram, key)
 
+    def _wanted_precision(self, kernel: Kernel, precision: str, tol: float) -> Precision:
+        if precision not in ("auto", "float32", "float64"):
+            raise KernelError(
+                f"precision == {precision!r}; it must be 'auto', 'float32' or 'float64'."
+            )
+        if precision == "float64" or (precision == "auto" and self.n <= SMALL):
+            return "float64"
+        is_native = kernel.native_function() is not None
+        largest = kernel.bound(self._read_samples().max_squared_norm) if is_native else 1.0
+        if precision == "auto":
+            return "float64" if largest > FLOAT32_LARGEST else choose_precision(self.n, tol)
+        if largest > FLOAT32_LARGEST:
+            raise KernelError(
+                f"Values of the {kernel.name} kernel may reach {largest:.3g}, too large for "
+                f"precision='float32'; use 'float64' or scale the features."
+            )
+        return "float32"
+
     def _choose_layout(self, kernel: Kernel, precision: Precision | None, tol: float) -> Layout:
         left = max(self.memory_limit - self.nbytes, 0)
-        return choose_layout(self.n, tol, left, precision, self._packed_bytes(kernel))
+        fits_surely = self.n * row_bytes(self.n, "float64") <= left
+        overhead = 0 if fits_surely else self._packed_bytes(kernel)
+        return choose_layout(self.n, tol, left, precision, overhead)
 
     def _packed_bytes(self, kernel: Kernel) -> int:
         """What a row cache keeps of the data, at most: packed rows or a transposed copy."""
@@ -159,28 +189,26 @@ class KernelStore:
             self._samples = samples
         return self._samples
 
-    def _find_products(self, kernel: Kernel, layout: Layout) -> _core.Gram | None:
-        if not self._keeps_products or kernel.name not in PRODUCT_OF:
+    def _find_products(self, kernel: Kernel, precision: Precision) -> _core.Gram | None:
+        """Kept products that serve the kernel in this precision, made now where there is room."""
+        kind = PRODUCT_OF.get(kernel.name)
+        if not self._keeps_products or kind is None:
             return None
-        kind = PRODUCT_OF[kernel.name]
-        products = self._products.get(kind)
-        if products is not None and products.precision >= layout.precision:
-            return products
-        room = choose_layout(self.n, 1.0, self.memory_limit, precision=layout.precision)
-        if not room.is_full:
-            return None
-        options = _core.GramOptions(layout.precision, 0, self.n_threads)
-        function = _core.KernelFunction(kind)
-        self._products[kind] = _core.gram_of_samples(self._read_samples(), function, options)
-        return self._products[kind]
+        products = self._products.pop(kind, None)
+        if products is None or (products.precision == "float32" and precision == "float64"):
+            held = sum(other.nbytes for other in self._products.values())
+            if held + self.n * row_bytes(self.n, precision) > self.memory_limit // 2:
+                return None
+            options = _core.GramOptions(precision, 0, self.n_threads)
+            function = _core.KernelFunction(kind)
+            products = _core.gram_of_samples(self._read_samples(), function, options)
+        self._products[kind] = products
+        return products
 
     def _retire(self, gram: _core.Gram) -> None:
         with self._lock:
-            self._past = Counts(
-                self._past.rows_computed + gram.n_rows_computed,
-                self._past.hits + gram.n_hits,
-                self._past.views,
-            )
+            self._past_rows += gram.n_rows_computed
+            self._past_hits += gram.n_hits
 
 
 #: What a kernel is a function of, in the native code's words.
@@ -191,6 +219,7 @@ def _as_rows(X: Any) -> Any:
     """X as C-contiguous float64 rows or as CSR with sorted, unique float64 entries."""
     if sp.issparse(X):
         X = X.tocsr().astype(np.float64, copy=False)
+        _check_csr(X)
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -213,14 +242,12 @@ def _make_samples(X: Any, dense_limit: int) -> _core.Samples:
     )
 
 
-def _wanted_precision(precision: str, n: int, tol: float) -> Precision:
-    if precision == "auto":
-        return choose_precision(n, tol)
-    if precision == "float32":
-        return "float32"
-    if precision == "float64":
-        return "float64"
-    raise KernelError(f"precision == {precision!r}; it must be 'auto', 'float32' or 'float64'.")
+def _check_csr(X: Any) -> None:
+    """Native code trusts the indices, so a damaged matrix must not get there."""
+    try:
+        X.check_format(full_check=True)
+    except ValueError as error:
+        raise KernelError(f"X is not a valid CSR matrix: {error}.") from error
 
 
 def _count_threads(n_threads: int | None) -> int:
