@@ -172,6 +172,7 @@ class BaseSVM(ModelExchange, BaseEstimator):
             np.empty((0, 0)) if is_matrix else merged.X[merged.instance_of[self.support_]]
         )
         self.intercept_ = np.array(biases)
+        self.n_kernel_rows_ = store.counts.rows_computed
         self._report(infos, budget)
         return self
 
@@ -181,6 +182,7 @@ class BaseSVM(ModelExchange, BaseEstimator):
 
     def _report(self, infos: Sequence[Info], budget: training.Budget) -> None:
         """Set how the fit went; warn where it did not converge; pass an interrupt on."""
+        self.solve_info_ = tuple(infos)
         quality = {
             name: np.array([getattr(info, name) for info in infos])
             for name in ("objective", "duality_gap", "kkt_violation")

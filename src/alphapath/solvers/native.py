@@ -54,8 +54,10 @@ def run(
     if start is not None:
         problem.check_feasible(start.beta)
         first_beta, first_gradient = start.beta, start.gradient
+    gram = problem.kernel.gram  # type: ignore[attr-defined]
+    n_rows_before = gram.n_rows_computed
     result = function(
-        problem.kernel.gram,  # type: ignore[attr-defined]
+        gram,
         problem.targets,
         problem.lower,
         problem.upper,
@@ -72,6 +74,7 @@ def run(
         "n_free_set_solves": result.n_free_set_solves,
         "n_bound_hits": result.n_bound_hits,
         "n_refreshes": result.n_refreshes,
+        "n_rows_computed": gram.n_rows_computed - n_rows_before,
         "solve_time": result.solve_time,
     }
     beta, gradient = result.beta, result.gradient
