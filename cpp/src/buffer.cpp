@@ -1,7 +1,9 @@
 #include "buffer.hpp"
 
 #include <cstdint>
+#include <mutex>
 #include <new>
+#include <vector>
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -13,25 +15,84 @@ namespace {
 
 constexpr std::align_val_t alignment{64};
 
-#if defined(__linux__)
-// Below this the C library's heap, which keeps freed memory, is the quicker source for the many
-// small matrices of a search.
-constexpr std::size_t smallest_mapping = std::size_t{8} << 20;
-constexpr std::size_t huge_page = std::size_t{2} << 20;
-
-std::size_t mapped_bytes(std::size_t bytes) {
-  return (bytes + huge_page - 1) / huge_page * huge_page;
+constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
 }
+
+// Blocks of a middle size that were released a moment ago. The C library would give them back to
+// the system, and a search that makes one small matrix after the other would spend most of its
+// time on the page faults of the next.
+class SpareBlocks {
+public:
+  static constexpr std::size_t unit = std::size_t{64} << 10;
+  static constexpr std::size_t largest = std::size_t{8} << 20;
+  static constexpr std::size_t most_bytes = std::size_t{16} << 20;
+
+  void* take(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t k = blocks_.size(); k-- > 0;) {
+      if (blocks_[k].bytes != bytes)
+        continue;
+      void* memory = blocks_[k].memory;
+      blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(k));
+      n_bytes_ -= bytes;
+      return memory;
+    }
+    return nullptr;
+  }
+
+  void put(void* memory, std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    while (!blocks_.empty() && n_bytes_ + bytes > most_bytes) {
+      ::operator delete(blocks_.front().memory, alignment);
+      n_bytes_ -= blocks_.front().bytes;
+      blocks_.erase(blocks_.begin());
+    }
+    blocks_.push_back({memory, bytes});
+    n_bytes_ += bytes;
+  }
+
+private:
+  struct Block {
+    void* memory;
+    std::size_t bytes;
+  };
+
+  std::mutex mutex_;
+  std::vector<Block> blocks_; // the oldest first
+  std::size_t n_bytes_ = 0;
+};
+
+SpareBlocks& spare_blocks() {
+  // Never destroyed: buffers may be released after the static objects are gone.
+  static auto* const blocks = new SpareBlocks;
+  return *blocks;
+}
+
+// With an address sanitizer every block goes back at once, so that late readers are caught.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool keeps_spare = false;
+#else
+constexpr bool keeps_spare = true;
+#endif
+
+bool is_spareable(std::size_t bytes) {
+  return keeps_spare && bytes >= SpareBlocks::unit && bytes < SpareBlocks::largest;
+}
+
+#if defined(__linux__)
+constexpr std::size_t smallest_mapping = SpareBlocks::largest;
+constexpr std::size_t huge_page = std::size_t{2} << 20;
 
 void* map_huge(std::size_t bytes) {
   // One huge page more than needed, so that a piece starting on a huge page can be cut out.
-  const std::size_t wanted = mapped_bytes(bytes);
-  void* memory =
-      mmap(nullptr, wanted + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const std::size_t wanted = round_up(bytes, huge_page);
+  void* memory = mmap(nullptr, wanted + huge_page, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
     throw std::bad_alloc();
   const auto start = reinterpret_cast<std::uintptr_t>(memory);
-  const std::uintptr_t aligned = (start + huge_page - 1) / huge_page * huge_page;
+  const std::uintptr_t aligned = round_up(start, huge_page);
   if (aligned > start)
     munmap(memory, aligned - start);
   const std::size_t behind = start + huge_page - aligned;
@@ -49,7 +110,11 @@ void* allocate_aligned(std::size_t bytes) {
   if (bytes >= smallest_mapping)
     return map_huge(bytes);
 #endif
-  return ::operator new(bytes, alignment);
+  if (!is_spareable(bytes))
+    return ::operator new(bytes, alignment);
+  const std::size_t rounded = round_up(bytes, SpareBlocks::unit);
+  void* memory = spare_blocks().take(rounded);
+  return memory != nullptr ? memory : ::operator new(rounded, alignment);
 }
 
 void release_aligned(void* memory, std::size_t bytes) {
@@ -57,11 +122,14 @@ void release_aligned(void* memory, std::size_t bytes) {
     return;
 #if defined(__linux__)
   if (bytes >= smallest_mapping) {
-    munmap(memory, mapped_bytes(bytes));
+    munmap(memory, round_up(bytes, huge_page));
     return;
   }
 #endif
-  ::operator delete(memory, alignment);
+  if (is_spareable(bytes))
+    spare_blocks().put(memory, round_up(bytes, SpareBlocks::unit));
+  else
+    ::operator delete(memory, alignment);
 }
 
 } // namespace alphapath

@@ -12,6 +12,9 @@ namespace {
 // in the second-level cache.
 constexpr std::size_t tile_size = 192;
 
+// Columns of the smallest piece that is mapped, mirrored or padded.
+constexpr std::size_t cell = 16;
+
 bool is_shift_invariant(KernelKind kind) {
   return kind == KernelKind::rbf || kind == KernelKind::squared_distance ||
          kind == KernelKind::linear;
@@ -62,9 +65,6 @@ template <class P, class T> struct DenseSource<P, T>::Scratch {
   Buffer<P> products{tile_size * tile_size};
   Buffer<T> values{tile_size * tile_size};
   std::vector<Left> left;
-
-  // Columns between the last panel and the padding are mapped too, though never used.
-  Scratch() { std::fill_n(products.data(), products.size(), P(0)); }
 };
 
 template <class P, class T>
@@ -74,18 +74,38 @@ DenseSource<P, T>::DenseSource(const Samples& samples, const KernelFunction& f, 
       is_difference_(route == Route::double_differences), offsets_(offsets_for(samples, f.kind)) {}
 
 /// products[i * tile_size + j] for all rows of `left` and n_columns (rounded up to whole panels)
-/// from `column`, a multiple of the panel width.
+/// from `column`, a multiple of the panel width. On the diagonal what lies wholly below it is
+/// left out.
 template <class P, class T>
 void DenseSource<P, T>::multiply(std::span<const Left> left, std::size_t column,
-                                 std::size_t n_columns, P* products) const {
+                                 std::size_t n_columns, bool is_diagonal, P* products) const {
   const auto& ops = panels_.ops();
   const auto multiply = is_difference_ ? ops.squared_differences : ops.products;
   for (std::size_t j = 0; j < n_columns; j += ops.width) {
     const P* panel = panels_.panel((column + j) / ops.width);
-    for (std::size_t g = 0; g < left.size(); ++g)
+    // Kernel values are made in cells of 16 columns, some of which reach below the diagonal.
+    const std::size_t n_left =
+        is_diagonal ? std::min(left.size(), (j + ops.width + 16) / ops.group) : left.size();
+    for (std::size_t g = 0; g < n_left; ++g)
       multiply(left[g].at, left[g].lda, left[g].n_rows, panel, panels_.depth(),
                products + g * ops.group * tile_size + j, tile_size);
   }
+  clear_behind_panels(left, n_columns, products);
+}
+
+/// Kernel values are made up to the padding, which the last panel may not reach.
+template <class P, class T>
+void DenseSource<P, T>::clear_behind_panels(std::span<const Left> left, std::size_t n_columns,
+                                            P* products) const {
+  const auto& ops = panels_.ops();
+  const std::size_t from = (n_columns + ops.width - 1) / ops.width * ops.width;
+  if (from >= padded(n_columns))
+    return;
+  for (std::size_t g = 0; g < left.size(); ++g)
+    for (std::size_t r = 0; r < left[g].n_rows; ++r) {
+      P* row = products + (g * ops.group + r) * tile_size;
+      std::fill(row + from, row + padded(n_columns), P(0));
+    }
 }
 
 template <class P, class T>
@@ -104,17 +124,34 @@ void DenseSource<P, T>::write_tile(const Tile& tile, Scratch& scratch, T* matrix
   scratch.left.clear();
   for (std::size_t i = 0; i < tile.n_rows; i += ops.group)
     scratch.left.push_back({panels_.lane(tile.row + i), ops.width, ops.group});
-  multiply(scratch.left, tile.column, tile.n_columns, scratch.products.data());
+  const bool is_diagonal = tile.row == tile.column;
+  multiply(scratch.left, tile.column, tile.n_columns, is_diagonal, scratch.products.data());
   for (std::size_t i = 0; i < tile.n_rows; ++i) {
-    T* values = scratch.values.data() + i * tile_size;
-    apply(tile.row + i, tile.column, tile.n_columns, scratch.products.data() + i * tile_size,
-          values);
-    std::memcpy(matrix + (tile.row + i) * stride + tile.column, values, tile.n_columns * sizeof(T));
+    const std::size_t first = is_diagonal ? i / cell * cell : 0;
+    const std::size_t at = i * tile_size + first;
+    apply(tile.row + i, tile.column + first, tile.n_columns - first,
+          scratch.products.data() + at, scratch.values.data() + at);
+    std::memcpy(matrix + (tile.row + i) * stride + tile.column + first,
+                scratch.values.data() + at, (tile.n_columns - first) * sizeof(T));
   }
-  if (tile.row == tile.column)
+  mirror(tile, scratch.values.data(), matrix);
+}
+
+/// Writes the transpose of a finished tile across the diagonal; of one on the diagonal the part
+/// above it.
+template <class P, class T>
+void DenseSource<P, T>::mirror(const Tile& tile, const T* values, T* matrix) const {
+  const std::size_t stride = padded(size());
+  T* const to = matrix + tile.column * stride + tile.row;
+  if (tile.row != tile.column) {
+    transpose<T>({values, tile_size, tile.n_rows, tile.n_columns}, to, stride);
     return;
-  transpose<T>({scratch.values.data(), tile_size, tile.n_rows, tile.n_columns},
-               matrix + tile.column * stride + tile.row, stride);
+  }
+  for (std::size_t i = 0; i + cell < tile.n_rows; i += cell) {
+    const std::size_t j = i + cell;
+    transpose<T>({values + i * tile_size + j, tile_size, cell, tile.n_columns - j},
+                 to + j * stride + i, stride);
+  }
 }
 
 template <class P, class T>
@@ -163,10 +200,9 @@ void DenseSource<P, T>::write_rows(std::span<const std::size_t> which,
   Buffer<P> packed(which.size() * panels_.depth());
   const std::vector<Left> left = pack(which, packed);
   Buffer<P> products(which.size() * tile_size);
-  std::fill_n(products.data(), products.size(), P(0));
   for (std::size_t j = 0; j < n; j += tile_size) {
     const std::size_t n_columns = std::min(tile_size, n - j);
-    multiply(left, j, n_columns, products.data());
+    multiply(left, j, n_columns, false, products.data());
     for (std::size_t r = 0; r < which.size(); ++r)
       apply(which[r], j, n_columns, products.data() + r * tile_size, out[r] + j);
   }

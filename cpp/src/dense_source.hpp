@@ -40,10 +40,12 @@ private:
   struct Scratch;
 
   void multiply(std::span<const Left> left, std::size_t column, std::size_t n_columns,
-                P* products) const;
+                bool is_diagonal, P* products) const;
+  void clear_behind_panels(std::span<const Left> left, std::size_t n_columns, P* products) const;
   void apply(std::size_t row, std::size_t column, std::size_t n, const P* products,
              T* values) const;
   void write_tile(const Tile& tile, Scratch& scratch, T* matrix) const;
+  void mirror(const Tile& tile, const T* values, T* matrix) const;
   std::vector<Left> pack(std::span<const std::size_t> which, Buffer<P>& packed) const;
 
   Panels<P> panels_;

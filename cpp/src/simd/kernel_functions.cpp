@@ -15,43 +15,41 @@ template <class P, class O> struct Batch {
   typedef O out __attribute__((vector_size(size * sizeof(O))));
 };
 
-// The function is evaluated in the precision of the output, on the output's own vectors.
-template <class O, class Value> void map_in_place(O* values, std::size_t n, Value value) {
-  using V = typename Vec<O>::type;
-  for (std::size_t j = 0; j < n; j += Vec<O>::width)
-    store(values + j, value(load<V>(values + j)));
+/// values[j] = function(argument at j); the argument in precision P, the function in precision O.
+template <class P, class O, class Argument, class Function>
+void map_row(std::size_t n, O* values, Argument argument, Function function) {
+  if constexpr (sizeof(P) == sizeof(O)) {
+    for (std::size_t j = 0; j < n; j += Vec<O>::width)
+      store(values + j, function(argument(j)));
+  } else {
+    // Pieces that stay in the nearest cache between the two steps.
+    constexpr std::size_t piece = 256;
+    using V = typename Vec<O>::type;
+    using B = Batch<P, O>;
+    for (std::size_t at = 0; at < n; at += piece) {
+      const std::size_t end = n - at < piece ? n : at + piece;
+      for (std::size_t j = at; j < end; j += B::size)
+        store(values + j, __builtin_convertvector(argument(j), typename B::out));
+      for (std::size_t j = at; j < end; j += Vec<O>::width)
+        store(values + j, function(load<V>(values + j)));
+    }
+  }
 }
 
-template <class P, class O, class Argument>
-void write_arguments(std::size_t n, O* values, Argument argument) {
-  using B = Batch<P, O>;
-  for (std::size_t j = 0; j < n; j += B::size)
-    store(values + j, __builtin_convertvector(argument(j), typename B::out));
-}
-
-template <class P, class O>
-void write_distances(P scale, Norms<P> norms, const P* products, std::size_t n, O* values) {
+template <class P, class O, class Function>
+void map_distances(P scale, Norms<P> norms, const P* products, std::size_t n, O* values,
+                   Function function) {
   using In = typename Batch<P, O>::in;
   if (norms.columns == nullptr)
-    return write_arguments<P>(n, values,
-                              [=](std::size_t j) { return scale * load<In>(products + j); });
-  write_arguments<P>(n, values, [=](std::size_t j) {
-    const In d2 = (norms.row + load<In>(norms.columns + j)) - P(2) * load<In>(products + j);
-    return scale * (d2 > P(0) ? d2 : In{});
-  });
-}
-
-template <class P, class O>
-void apply_rbf(P gamma, Norms<P> norms, const P* products, std::size_t n, O* values) {
-  // Small pieces, so that the exponents are still in the nearest cache when they are mapped.
-  constexpr std::size_t piece = 256;
-  for (std::size_t at = 0; at < n; at += piece) {
-    const std::size_t size = n - at < piece ? n - at : piece;
-    const Norms<P> here{norms.row, norms.columns == nullptr ? nullptr : norms.columns + at};
-    write_distances(-gamma, here, products + at, size, values + at);
-    map_in_place(values + at, size,
-                 [](typename Vec<O>::type x) { return expm1_nonpositive<O>(x); });
-  }
+    return map_row<P>(
+        n, values, [=](std::size_t j) { return scale * load<In>(products + j); }, function);
+  map_row<P>(
+      n, values,
+      [=](std::size_t j) {
+        const In d2 = (norms.row + load<In>(norms.columns + j)) - P(2) * load<In>(products + j);
+        return scale * (d2 > P(0) ? d2 : In{});
+      },
+      function);
 }
 
 template <class P, class O>
@@ -60,23 +58,23 @@ void apply(const KernelFunction& f, Norms<P> norms, const P* products, std::size
   using V = typename Vec<O>::type;
   const P gamma = static_cast<P>(f.gamma);
   const P coef0 = static_cast<P>(f.coef0);
+  const unsigned degree = f.degree;
   const auto plain = [=](std::size_t j) { return load<In>(products + j); };
   const auto affine = [=](std::size_t j) { return gamma * load<In>(products + j) + coef0; };
-  const unsigned degree = f.degree;
+  const auto identity = [](V x) { return x; };
   switch (f.kind) {
   case KernelKind::linear:
   case KernelKind::dot:
-    return write_arguments<P>(n, values, plain);
+    return map_row<P>(n, values, plain, identity);
   case KernelKind::squared_distance:
-    return write_distances(P(1), norms, products, n, values);
+    return map_distances(P(1), norms, products, n, values, identity);
   case KernelKind::rbf:
-    return apply_rbf(gamma, norms, products, n, values);
+    return map_distances(-gamma, norms, products, n, values,
+                         [](V x) { return expm1_nonpositive<O>(x); });
   case KernelKind::poly:
-    write_arguments<P>(n, values, affine);
-    return map_in_place(values, n, [=](V x) { return integer_power(x, degree); });
+    return map_row<P>(n, values, affine, [=](V x) { return integer_power(x, degree); });
   case KernelKind::sigmoid:
-    write_arguments<P>(n, values, affine);
-    return map_in_place(values, n, [](V x) { return tanh_any<O>(x); });
+    return map_row<P>(n, values, affine, [](V x) { return tanh_any<O>(x); });
   }
 }
 

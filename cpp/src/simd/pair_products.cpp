@@ -21,6 +21,7 @@ constexpr std::size_t panel_vectors = 2;
 
 template <class T> constexpr std::size_t panel_width = panel_vectors * Vec<T>::width;
 
+// The loops over accumulators are unrolled early, or the compiler keeps them in memory.
 template <class T, std::size_t rows, bool is_difference>
 void accumulate(const T* a, std::size_t lda, const T* panel, std::size_t depth, T* out,
                 std::size_t ld) {
@@ -29,9 +30,12 @@ void accumulate(const T* a, std::size_t lda, const T* panel, std::size_t depth, 
   V sums[rows][panel_vectors] = {};
   for (std::size_t k = 0; k < depth; ++k) {
     V b[panel_vectors];
+#pragma GCC unroll 3
     for (std::size_t v = 0; v < panel_vectors; ++v)
       b[v] = load<V>(panel + v * lanes);
+#pragma GCC unroll 8
     for (std::size_t r = 0; r < rows; ++r) {
+#pragma GCC unroll 3
       for (std::size_t v = 0; v < panel_vectors; ++v) {
         if constexpr (is_difference) {
           const V gap = a[r] - b[v];
@@ -44,7 +48,9 @@ void accumulate(const T* a, std::size_t lda, const T* panel, std::size_t depth, 
     a += lda;
     panel += panel_width<T>;
   }
+#pragma GCC unroll 8
   for (std::size_t r = 0; r < rows; ++r)
+#pragma GCC unroll 3
     for (std::size_t v = 0; v < panel_vectors; ++v)
       store(out + r * ld + v * lanes, sums[r][v]);
 }
