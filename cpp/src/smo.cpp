@@ -213,6 +213,8 @@ template <class T> bool Smo<T>::try_free_set() {
   }
   ++state_.result.n_free_set_solves;
   state_.result.n_bound_hits += n_hits;
+  // Before the gradient is refreshed: an ill-conditioned factor moves the sum by more than rounding.
+  state_.restore_sum();
   state_.refresh();
   for (std::size_t k = 0; k < members_.size(); ++k)
     mark(k);

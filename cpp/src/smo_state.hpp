@@ -26,6 +26,7 @@ public:
 
   /// Brings `gradient` up to date with beta, by the rows of the instances that changed.
   void refresh();
+  void restore_sum();
   SlopeRange slope_range() const;
   /// Gradient in the caller's terms (offsets of the kernel store added back).
   SolveResult finish(Status status);
@@ -58,7 +59,6 @@ private:
   void start_cold();
   void start_from(const StartPoint& start);
   double offset_product() const;
-  void restore_sum();
 
   std::vector<double> reference;
 };

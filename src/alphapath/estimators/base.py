@@ -23,7 +23,7 @@ from .exchange import ModelExchange
 from .merge_rows import MergedRows, keep_rows, merge_rows
 from .one_vs_one import SparseBeta
 
-POSITIVE = Interval(Real, 0.0, np.inf, closed="neither")
+POSITIVE: Any = Interval(Real, 0.0, np.inf, closed="neither")
 
 #: Kernel values held at once while predicting (32 MiB of doubles).
 BLOCK_VALUES = 1 << 22

@@ -11,7 +11,6 @@ from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
 from ..problem import FloatArray, KernelView, Problem
 from . import one_vs_one
@@ -155,9 +154,8 @@ class SVC(ClassifierMixin, BaseSVM):
         return labels
 
     def _check_targets(self, y: Any, sample_weight: FloatArray) -> FloatArray:
-        labels = column_or_1d(y, warn=True)
-        check_classification_targets(labels)
-        classes, codes = np.unique(labels, return_inverse=True)
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
                 f"y has one class only, {classes[0]}; a classifier needs at least two classes."
@@ -172,6 +170,9 @@ class SVC(ClassifierMixin, BaseSVM):
         return codes.astype(np.float64)
 
     def _weight_scale(self, targets: FloatArray, sample_weight: FloatArray) -> FloatArray:
+        if self.class_weight is None:
+            self.class_weight_ = np.ones(len(self.classes_))
+            return np.full_like(sample_weight, self.C)
         codes = targets.astype(np.intp)
         self.class_weight_ = compute_class_weight(
             self.class_weight,

@@ -17,13 +17,12 @@ from sklearn.utils.validation import _check_sample_weight
 
 from ..errors import KernelError
 from ..kernels import Callable as CallableKernel
-from ..kernels import Linear, Poly, Precomputed, Rbf, Sigmoid
+from ..kernels import Kernel, Linear, Poly, Precomputed, Rbf, Sigmoid
 from ..problem import FloatArray, Problem
 from ..solution import Info, Solution, Status, make_solution
 from ..solvers import smo
 
-#: The relative asymmetry that a precomputed kernel may have from rounding (in float32, say).
-SYMMETRY_RTOL = 1e-5
+#: Values of X held in temporaries at once.
 BLOCK_VALUES = 1 << 20
 
 
@@ -61,13 +60,13 @@ def scale_gamma(X: Any, sample_weight: FloatArray) -> float:
     return 1.0 / (X.shape[1] * variance) if variance > (1e-14 * mean) ** 2 else 1.0
 
 
-def row_blocks(X: Any, n_columns: int | None = None) -> list[slice]:
-    """Slices over the rows of X, of bounded size when n_columns values a row are computed."""
-    step = max(1, BLOCK_VALUES // max(1, n_columns or X.shape[1]))
+def row_blocks(X: Any) -> list[slice]:
+    """Slices over the rows of X, of bounded size."""
+    step = max(1, BLOCK_VALUES // X.shape[1])
     return [slice(first, first + step) for first in range(0, X.shape[0], step)]
 
 
-def make_kernel(kernel: Any, gamma: float, degree: int, coef0: float) -> Any:
+def make_kernel(kernel: Any, gamma: float, degree: int, coef0: float) -> Kernel:
     """The kernel object that scikit-learn's parameters name."""
     if callable(kernel):
         return CallableKernel(kernel)
@@ -82,12 +81,9 @@ def make_kernel(kernel: Any, gamma: float, degree: int, coef0: float) -> Any:
     return Precomputed()
 
 
-def check_kernel_values(kernel: Any, X: Any) -> None:
-    """Refuse data whose kernel values overflow, or a matrix that is no kernel."""
-    if isinstance(kernel, Precomputed):
-        check_symmetric(X)
-        return
-    if isinstance(kernel, CallableKernel):
+def check_kernel_values(kernel: Kernel, X: Any) -> None:
+    """Refuse rows whose kernel values overflow; a store checks a matrix that it is given itself."""
+    if isinstance(kernel, Precomputed | CallableKernel):
         return
     with np.errstate(over="ignore", invalid="ignore"):
         squared_norms = row_norms(X, squared=True)
@@ -99,25 +95,6 @@ def check_kernel_values(kernel: Any, X: Any) -> None:
             f"Row {i} of X has squared norm {squared_norms[i]} and gives the {kernel.name} kernel "
             f"a value that is not finite; scale the features (to [-1, 1], say)."
         )
-
-
-def check_symmetric(K: FloatArray) -> None:
-    """A precomputed kernel must be square and, up to rounding, symmetric."""
-    if K.shape[0] != K.shape[1]:
-        raise KernelError(
-            f"The precomputed kernel has shape {K.shape}; it must be a square matrix with one row "
-            f"and one column for each training sample."
-        )
-    scale = max(float(K.max()), -float(K.min()))
-    for rows in row_blocks(K):
-        difference = np.abs(K[rows] - K[:, rows].T)
-        if difference.max() > SYMMETRY_RTOL * scale:
-            i, j = np.unravel_index(int(difference.argmax()), difference.shape)
-            i += rows.start
-            raise KernelError(
-                f"The precomputed kernel is not symmetric: K[{i}, {j}] is {K[i, j]} but "
-                f"K[{j}, {i}] is {K[j, i]}; pass a symmetric matrix."
-            )
 
 
 @dataclass

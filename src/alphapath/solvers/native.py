@@ -74,6 +74,7 @@ def run(
         "n_free_set_solves": result.n_free_set_solves,
         "n_bound_hits": result.n_bound_hits,
         "n_refreshes": result.n_refreshes,
+        # Rows that other threads computed on the same kernel meanwhile count too.
         "n_rows_computed": gram.n_rows_computed - n_rows_before,
         "solve_time": result.solve_time,
     }
