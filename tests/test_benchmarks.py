@@ -13,6 +13,7 @@ from sklearn.svm import SVC, SVR
 from benchmarks import exactness, judge
 from benchmarks.__main__ import main
 from benchmarks.data import DataSpec, data_file, load
+from benchmarks.measure import resident_kilobytes
 from benchmarks.peers import chosen_peers
 from benchmarks.qp import solve_dual
 from benchmarks.registry import BENCHMARKS
@@ -135,6 +136,12 @@ def test_fit_writes_both_files(folder: Path, capfd: pytest.CaptureFixture[str]) 
 def test_registered_benchmarks_can_be_imported() -> None:
     for entry in BENCHMARKS.values():
         assert callable(entry.run)
+
+
+def test_growth_would_be_seen() -> None:
+    before = resident_kilobytes()
+    held = np.ones(4_000_000)
+    assert resident_kilobytes() - before > 0.9 * held.nbytes / 1024
 
 
 def test_memory_does_not_grow(folder: Path) -> None:
