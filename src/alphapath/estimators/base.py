@@ -138,14 +138,12 @@ class BaseSVM(ModelExchange, BaseEstimator):
         targets = self._check_targets(y, weights)
         is_given = self.kernel == "precomputed" or callable(self.kernel)
         merged = (merge_rows if merge and not is_given else keep_rows)(X, targets, weights)
-        if is_given:
-            self._gamma = 0.0
-        elif self.gamma == "scale":
-            self._gamma = training.scale_gamma(merged.X, merged.weights)
-        else:
-            self._gamma = 1.0 / X.shape[1] if self.gamma == "auto" else float(self.gamma)
+        self._gamma = 0.0
+        if not is_given:
+            training.check_norms(X)
+            self._gamma = training.choose_gamma(self.gamma, merged.X, merged.weights)
         self._kernel = training.make_kernel(self.kernel, self._gamma, self.degree, self.coef0)
-        training.check_kernel_values(self._kernel, X)
+        training.check_powers(self._kernel, X)
         self.shape_fit_ = X.shape
         return merged
 

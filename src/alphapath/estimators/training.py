@@ -42,6 +42,13 @@ def check_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
     return weights
 
 
+def choose_gamma(gamma: Any, X: Any, sample_weight: FloatArray) -> float:
+    """The number that scikit-learn's gamma stands for."""
+    if isinstance(gamma, str):
+        return scale_gamma(X, sample_weight) if gamma == "scale" else 1.0 / float(X.shape[1])
+    return float(gamma)
+
+
 def scale_gamma(X: Any, sample_weight: FloatArray) -> float:
     """gamma="scale": 1 / (n_features * variance of all values), a row counted by its weight."""
     share = sample_weight / (sample_weight.sum() * X.shape[1])
@@ -81,19 +88,29 @@ def make_kernel(kernel: Any, gamma: float, degree: int, coef0: float) -> Kernel:
     return Precomputed()
 
 
-def check_kernel_values(kernel: Kernel, X: Any) -> None:
-    """Refuse rows whose kernel values overflow; a store checks a matrix that it is given itself."""
-    if isinstance(kernel, Precomputed | CallableKernel):
-        return
-    with np.errstate(over="ignore", invalid="ignore"):
+def check_norms(X: Any) -> None:
+    """Refuse rows so large that their squared norm overflows."""
+    with np.errstate(over="ignore"):
         squared_norms = row_norms(X, squared=True)
-        diagonal = squared_norms if isinstance(kernel, Rbf) else kernel.diagonal(X)
-    bad = ~(np.isfinite(diagonal) & np.isfinite(squared_norms))
-    if bad.any():
-        i = int(np.argmax(bad))
+    if not np.isfinite(squared_norms).all():
+        i = int(np.argmin(np.isfinite(squared_norms)))
         raise KernelError(
-            f"Row {i} of X has squared norm {squared_norms[i]} and gives the {kernel.name} kernel "
-            f"a value that is not finite; scale the features (to [-1, 1], say)."
+            f"Row {i} of X has squared norm {squared_norms[i]}; scale the features (to [-1, 1], "
+            f"say) so that it is finite."
+        )
+
+
+def check_powers(kernel: Kernel, X: Any) -> None:
+    """Refuse rows whose polynomial kernel overflows."""
+    if not isinstance(kernel, Poly):
+        return
+    with np.errstate(over="ignore"):
+        diagonal = kernel.diagonal(X)
+    if not np.isfinite(diagonal).all():
+        i = int(np.argmin(np.isfinite(diagonal)))
+        raise KernelError(
+            f"Row {i} of X has the polynomial kernel value {diagonal[i]} with itself; scale the "
+            f"features (to [-1, 1], say) or lower degree={kernel.degree} so that it is finite."
         )
 
 

@@ -1,0 +1,36 @@
+"""scikit-learn's own checks, with no expected failures, metadata routing off and on."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn import config_context
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from alphapath import SVC, SVR, OneClassSVM
+
+ESTIMATORS = [
+    SVC(),
+    SVR(),
+    OneClassSVM(),
+    SVC(kernel="linear", class_weight="balanced"),
+    SVC(kernel="precomputed"),
+    SVR(kernel="precomputed"),
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*SCIPY_ARRAY_API")
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks([SVC(), SVR(), OneClassSVM()])
+def test_scikit_learn_checks_with_metadata_routing(estimator, check):
+    with config_context(enable_metadata_routing=True):
+        check(estimator)
+
+
+def test_sample_weight_can_be_routed():
+    with config_context(enable_metadata_routing=True):
+        request = SVC().set_fit_request(sample_weight=True).get_metadata_routing()
+    assert request.fit.requests["sample_weight"] is True
