@@ -9,8 +9,9 @@ namespace alphapath {
 
 namespace {
 
-/// Whether panels of all d columns beat products by a CSC transpose. A pair of rows costs d / 16
-/// vector steps in a panel, and about three cycles for each feature that is nonzero in both.
+/// Whether panels of all d columns beat products by a CSC transpose. In cycles, a pair of rows
+/// costs d / 16 in a panel; sparse, two for each feature that is nonzero in both, and three for
+/// the separate passes over the row.
 bool is_cheaper_dense(const CsrView& csr, std::size_t d, std::size_t dense_limit) {
   const double n = static_cast<double>(csr.indptr.size() - 1);
   if (4.0 * n * static_cast<double>(d) > static_cast<double>(dense_limit))
@@ -21,7 +22,7 @@ bool is_cheaper_dense(const CsrView& csr, std::size_t d, std::size_t dense_limit
   double n_common = 0;
   for (const double count : counts)
     n_common += (count / n) * (count / n);
-  return static_cast<double>(d) / 16 <= 1 + 3 * n_common;
+  return static_cast<double>(d) / 16 <= 3 + 2 * n_common;
 }
 
 bool is_whole(double x) {

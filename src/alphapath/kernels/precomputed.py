@@ -33,11 +33,11 @@ class Precomputed(Kernel):
         return np.diagonal(np.asarray(X, dtype=np.float64)).copy()
 
 
-def check_kernel_matrix(K: Any, what: str) -> FloatArray:
-    """K as a C-contiguous float64 matrix, exactly symmetric; rounding apart it must be already."""
-    if sp.issparse(K):
+def check_kernel_matrix(matrix: Any, what: str) -> FloatArray:
+    """A C-contiguous float64 matrix, exactly symmetric; rounding apart it must be so already."""
+    if sp.issparse(matrix):
         raise KernelError(f"{what} is sparse; pass a dense array.")
-    K = np.ascontiguousarray(K, dtype=np.float64)
+    K: FloatArray = np.ascontiguousarray(matrix, dtype=np.float64)
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise KernelError(f"{what} has shape {K.shape}; it must be square.")
     lowest, highest = float(K.min()), float(K.max())

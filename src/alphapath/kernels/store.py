@@ -15,7 +15,14 @@ import scipy.sparse as sp
 from .. import _core
 from ..errors import KernelError
 from .base import Kernel
-from .policy import Layout, Precision, choose_layout, choose_precision, parse_memory_limit
+from .policy import (
+    Layout,
+    Precision,
+    choose_layout,
+    choose_precision,
+    parse_memory_limit,
+    row_bytes,
+)
 from .precomputed import Precomputed, check_kernel_matrix
 from .view import KernelView
 
@@ -115,16 +122,14 @@ class KernelStore:
     def _make_view(
         self, kernel: Kernel, key: tuple[Hashable, Precision], is_free: bool, tol: float
     ) -> KernelView:
+        products = self._find_products(kernel, key[1])
         layout = self._choose_layout(kernel, None if is_free else key[1], tol)
-        options = _core.GramOptions(
-            layout.precision, 0 if layout.is_full else layout.capacity_rows, self.n_threads
-        )
+        capacity = 0 if layout.is_full else layout.capacity_rows
+        options = _core.GramOptions(layout.precision, capacity, self.n_threads)
         function = kernel.native_function()
         if function is None:
-            matrix = self._given_matrix(kernel)
-            return KernelView(self._X, kernel, _core.gram_of_array(matrix, options), key)
-        products = self._find_products(kernel, layout)
-        if products is not None:
+            gram = _core.gram_of_array(self._given_matrix(kernel), options)
+        elif products is not None:
             gram = _core.gram_of_products(products, function, options)
         else:
             gram = _core.gram_of_samples(self._read_samples(), function, options)
@@ -159,20 +164,21 @@ class KernelStore:
             self._samples = samples
         return self._samples
 
-    def _find_products(self, kernel: Kernel, layout: Layout) -> _core.Gram | None:
-        if not self._keeps_products or kernel.name not in PRODUCT_OF:
+    def _find_products(self, kernel: Kernel, precision: Precision) -> _core.Gram | None:
+        """Kept products that serve the kernel in this precision, made now where there is room."""
+        kind = PRODUCT_OF.get(kernel.name)
+        if not self._keeps_products or kind is None:
             return None
-        kind = PRODUCT_OF[kernel.name]
-        products = self._products.get(kind)
-        if products is not None and products.precision >= layout.precision:
-            return products
-        room = choose_layout(self.n, 1.0, self.memory_limit, precision=layout.precision)
-        if not room.is_full:
-            return None
-        options = _core.GramOptions(layout.precision, 0, self.n_threads)
-        function = _core.KernelFunction(kind)
-        self._products[kind] = _core.gram_of_samples(self._read_samples(), function, options)
-        return self._products[kind]
+        products = self._products.pop(kind, None)
+        if products is None or (products.precision == "float32" and precision == "float64"):
+            held = sum(other.nbytes for other in self._products.values())
+            if held + self.n * row_bytes(self.n, precision) > self.memory_limit // 2:
+                return None
+            options = _core.GramOptions(precision, 0, self.n_threads)
+            function = _core.KernelFunction(kind)
+            products = _core.gram_of_samples(self._read_samples(), function, options)
+        self._products[kind] = products
+        return products
 
     def _retire(self, gram: _core.Gram) -> None:
         with self._lock:
