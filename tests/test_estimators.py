@@ -78,6 +78,7 @@ def test_svc_has_scikit_learns_attributes_and_answers(name, kernel):
     assert np.array_equal(estimator.classes_, peer.classes_)
     assert estimator.shape_fit_ == peer.shape_fit_
     assert estimator.n_iter_.shape == peer.n_iter_.shape
+    assert [info.n_iter for info in estimator.solve_info_] == estimator.n_iter_.tolist()
     assert estimator.support_.dtype == peer.support_.dtype
     assert np.array_equal(X[estimator.support_], estimator.support_vectors_)
     own = np.repeat(estimator.classes_, estimator.n_support_)

@@ -82,15 +82,18 @@ def best_response(problem: Problem, slope: FloatArray) -> FloatArray:
     """
 
     def value_at(bound: FloatArray) -> FloatArray:
-        rate = slope + problem.epsilon * np.sign(bound)
-        with np.errstate(invalid="ignore"):
-            value = -rate * bound
-        # 0 * inf: a slope of exactly zero costs nothing, however far z may go.
-        return np.where(rate == 0.0, 0.0, value) if np.isinf(bound).any() else value
+        rate = slope + problem.epsilon * np.sign(bound) if problem.epsilon > 0.0 else slope
+        if np.isinf(bound).any():
+            # 0 * inf: a slope of exactly zero costs nothing, however far z may go.
+            return -np.multiply(rate, bound, out=np.zeros_like(rate), where=rate != 0.0)
+        return -rate * bound
 
     best = np.maximum(value_at(problem.lower), value_at(problem.upper))
-    holds_zero = (problem.lower <= 0.0) & (problem.upper >= 0.0)
-    return np.maximum(best, 0.0, out=best, where=holds_zero)
+    if problem.epsilon > 0.0:
+        # Only a kink at 0 puts the maximum between the ends.
+        holds_zero = (problem.lower <= 0.0) & (problem.upper >= 0.0)
+        np.maximum(best, 0.0, out=best, where=holds_zero)
+    return best
 
 
 def duality_gap(problem: Problem, beta: FloatArray, gradient: FloatArray, bias: float) -> float:

@@ -47,9 +47,10 @@ def freeze(values: ArrayLike, name: str) -> FloatArray:
 
 def scale_box(scale: FloatArray, weights: FloatArray) -> FloatArray:
     """scale * weights with 0 * inf = 0: a side of the box that does not exist stays shut."""
-    with np.errstate(invalid="ignore"):
+    if np.isinf(weights).any():
+        bound = np.multiply(scale, weights, out=np.zeros_like(scale), where=scale != 0.0)
+    else:
         bound = scale * weights
-    bound[scale == 0.0] = 0.0
     bound.flags.writeable = False
     return bound
 

@@ -52,6 +52,8 @@ class OneClassSVM(OutlierMixin, OneProblemSVM):
         0 if solved.
     objective_, duality_gap_, kkt_violation_ : float
         Quality of the solution.
+    solve_info_ : tuple of one Info
+        Counts, times and quality of the solve.
 
     Examples
     --------

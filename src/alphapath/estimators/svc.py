@@ -60,6 +60,8 @@ class SVC(ClassifierMixin, BaseSVM):
         0 if every pair was solved.
     objective_, duality_gap_, kkt_violation_ : float, or array of shape (n_pairs,)
         Quality of the solution; an array for more than two classes.
+    solve_info_ : tuple of Info
+        Counts, times and quality of each solve, one a pair of classes.
 
     Notes
     -----

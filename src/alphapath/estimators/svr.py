@@ -51,6 +51,8 @@ class SVR(RegressorMixin, OneProblemSVM):
         0 if solved.
     objective_, duality_gap_, kkt_violation_ : float
         Quality of the solution.
+    solve_info_ : tuple of one Info
+        Counts, times and quality of the solve.
 
     Examples
     --------

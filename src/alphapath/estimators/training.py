@@ -22,8 +22,8 @@ from ..problem import FloatArray, Problem
 from ..solution import Info, Solution, Status, make_solution
 from ..solvers import smo
 
-#: Values of X held in temporaries at once.
-BLOCK_VALUES = 1 << 20
+#: Values of X held in temporaries at once (they stay in the cache).
+BLOCK_VALUES = 1 << 16
 
 
 def check_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
