@@ -60,9 +60,10 @@ def sklearn_answer(X: Any, y: np.ndarray, question: Question, tol: float, cache:
     """scikit-learn's duals and biases; kept on disk, because some of its fits take minutes."""
     import sklearn
 
-    key = json.dumps([sklearn.__version__, question.data, question.C, question.gamma, tol])
-    name = hashlib.sha256(f"{key}{question.is_regression}".encode()).hexdigest()[:24]
-    path = cache / f"sklearn-{name}.npz"
+    key = [sklearn.__version__, question.is_regression, question.C, question.gamma, tol]
+    digest = hashlib.sha256(json.dumps(key).encode())
+    digest.update(judge.as_dense(X).tobytes() + y.tobytes())
+    path = cache / f"sklearn-{digest.hexdigest()[:24]}.npz"
     if not path.exists():
         duals, biases = judge.pair_models(question.theirs(tol).fit(X, y), len(y))
         cache.mkdir(parents=True, exist_ok=True)

@@ -99,7 +99,8 @@ def run(options: Options) -> Report:
         "arrays and the fitted model; LIBSVM's conversion of the input is left out.",
         f"All runs pinned to one core, one thread, {options.repeats} interleaved repeats, each in "
         "a fresh process; fits shorter than half a second are repeated inside it (median).",
-        "Kernel rows and free-set solves are known for alphapath only.",
+        "Kernel rows and free-set solves are known for alphapath only. scikit-learn-intelex "
+        "counts iterations over blocks of working sets, so its number is not comparable.",
     ]
     report.notes += [
         f"{PEERS[name].title} ({PEERS[name].distribution}): not installed."

@@ -69,7 +69,7 @@ def read_ours(model: Any) -> Fitted:
     (info,) = model.solve_info_
     counts = {
         "n_iter": info.n_iter,
-        "n_rows_computed": info.n_rows_computed,
+        "n_rows_computed": model.n_kernel_rows_,
         "n_free_set_solves": info.n_free_set_solves,
         "n_bound_hits": info.n_bound_hits,
     }

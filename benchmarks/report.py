@@ -75,8 +75,14 @@ def show(value: Any) -> str:
 
 def markdown_table(rows: list[dict[str, Any]], columns: dict[str, str]) -> list[str]:
     lines = ["| " + " | ".join(columns.values()) + " |", "|" + " --- |" * len(columns)]
-    lines += ["| " + " | ".join(show(row.get(key)) for key in columns) + " |" for row in rows]
+    lines += ["| " + " | ".join(cell(row, key) for key in columns) + " |" for row in rows]
     return lines
+
+
+def cell(row: dict[str, Any], key: str) -> str:
+    """Objectives are compared by their last digits, everything else at a glance."""
+    value = row.get(key)
+    return f"{value:.9g}" if key == "objective" and value is not None else show(value)
 
 
 def processor_name() -> str:
@@ -91,7 +97,8 @@ def installed_version(distribution: str) -> str:
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
-        return "not installed"
+        # Ours may also be imported from a source tree that was built in place.
+        return "(source tree)" if distribution == "alphapath" else "not installed"
 
 
 def versions() -> dict[str, str]:

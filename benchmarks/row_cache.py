@@ -48,8 +48,8 @@ def solve_within(share: float, n_rows: int, folder: str) -> dict[str, Any]:
     return {
         "seconds": perf_counter() - start,
         "megabytes": share * 4e-6 * len(y) * len(y),
-        "n_rows_computed": solution.info.n_rows_computed,
-        "rows_per_n": solution.info.n_rows_computed / len(y),
+        "n_rows_computed": store.counts.rows_computed,
+        "rows_per_n": store.counts.rows_computed / len(y),
         "n_iter": solution.info.n_iter,
         "objective": solution.info.objective,
         "peak_megabytes": peak_megabytes(),

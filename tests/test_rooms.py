@@ -38,7 +38,7 @@ BELOW_SEARCH = (*SOLVING, "seeds", "solvers", "paths")
 BELOW_ESTIMATORS = (*BELOW_SEARCH, "search")
 
 ROOMS = {
-    "core": Room(("_core",)),
+    "core": Room(("_core",), packages=("numpy",)),
     "nouns": Room(
         ("errors", "problem", "solution", "optimality", "certificate"), packages=("numpy",)
     ),

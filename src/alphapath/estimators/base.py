@@ -170,6 +170,7 @@ class BaseSVM(ModelExchange, BaseEstimator):
             np.empty((0, 0)) if is_matrix else merged.X[merged.instance_of[self.support_]]
         )
         self.intercept_ = np.array(biases)
+        self.n_kernel_rows_ = store.counts.rows_computed
         self._report(infos, budget)
         return self
 

@@ -1,0 +1,124 @@
+"""The compiled core of alphapath."""
+
+from typing import Annotated, overload
+
+import numpy
+from numpy.typing import NDArray
+
+
+def use_blas(cython_blas: object, cython_lapack: object) -> None:
+    """Take the BLAS and LAPACK entry points from SciPy's exported capsules."""
+
+def instruction_set() -> str:
+    """The instruction set chosen for the hot loops."""
+
+class Samples:
+    """Rows of numbers, dense or CSR, as the kernels read them."""
+
+    @overload
+    def __init__(self, x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @overload
+    def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_features: int, dense_limit: int) -> None: ...
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def is_dense(self) -> bool: ...
+
+    @property
+    def max_squared_norm(self) -> float: ...
+
+class KernelRows:
+    """Kernel rows as the solvers read them."""
+
+class Gram(KernelRows):
+    """A kernel matrix, whole or row by row."""
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def precision(self) -> str: ...
+
+    @property
+    def is_full(self) -> bool: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    @property
+    def n_rows_computed(self) -> int: ...
+
+    @property
+    def n_hits(self) -> int: ...
+
+    def diagonal(self) -> NDArray[numpy.float64]:
+        """The stored diagonal; the true one is this plus twice the offset."""
+
+    def offset(self) -> NDArray[numpy.float64]:
+        """K_ij = stored_ij + offset_i + offset_j."""
+
+    def rows(self, idx: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """K[idx, :], offsets included."""
+
+    def block(self, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """K[rows][:, columns], offsets included."""
+
+    def multiply(self, idx: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], coef: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """K[:, idx] @ coef, summed in double."""
+
+class KernelFunction:
+    """A kernel's formula and its parameters."""
+
+    def __init__(self, kind: str, gamma: float = 1.0, coef0: float = 0.0, degree: int = 3) -> None: ...
+
+class GramOptions:
+    """capacity: rows that a row cache holds, 0 for the whole matrix."""
+
+    def __init__(self, precision: str = 'float64', capacity: int = 0, n_threads: int = 1) -> None: ...
+
+def gram_of_samples(samples: object, function: KernelFunction, options: GramOptions) -> Gram: ...
+
+def gram_of_products(products: Gram, function: KernelFunction, options: GramOptions) -> Gram: ...
+
+def gram_of_array(array: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], options: GramOptions) -> Gram: ...
+
+class SolveOptions:
+    """Tolerance, limits and memory of one solve."""
+
+    def __init__(self, tol: float = 0.001, max_iter: int = -1, time_limit: float = 0.0, free_set: bool = True, memory_limit: int = 1073741824) -> None: ...
+
+class SolveResult:
+    """What a solver returns: the point and its counts."""
+
+    @property
+    def beta(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    @property
+    def gradient(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def n_iter(self) -> int: ...
+
+    @property
+    def n_free_set_solves(self) -> int: ...
+
+    @property
+    def n_bound_hits(self) -> int: ...
+
+    @property
+    def n_refreshes(self) -> int: ...
+
+    @property
+    def solve_time(self) -> float: ...
+
+def solve_smo(gram: KernelRows, targets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], epsilon: float, ridge: float, total: float, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, options: SolveOptions) -> SolveResult:
+    """Second-order SMO under sum(beta) = total."""
+
+def solve_coordinate(gram: KernelRows, targets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], epsilon: float, ridge: float, total: float, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, options: SolveOptions) -> SolveResult:
+    """Greedy coordinate descent without the equality constraint."""
