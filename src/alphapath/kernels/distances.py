@@ -32,6 +32,8 @@ def squared_distances(X: Any, Z: Any) -> FloatArray:
     distances += norms
     norms *= CANCELLATION
     rows, columns = np.nonzero(distances <= norms)
+    is_open = norms[rows, columns] > 0.0  # two zero rows are at distance 0 for sure
+    rows, columns = rows[is_open], columns[is_open]
     step = max(1, PIECE // max(1, X.shape[1]))
     for first in range(0, len(rows), step):
         i, j = rows[first : first + step], columns[first : first + step]
