@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -23,7 +21,6 @@ from alphapath.kernels import (
     Precomputed,
     Rbf,
     Sigmoid,
-    blas,
     choose_layout,
     parse_memory_limit,
 )
@@ -142,22 +139,3 @@ def test_the_policy_as_written(n, tol, limit, layout):
 def test_a_limit_below_two_rows_is_refused():
     with pytest.raises(KernelError, match="two rows of 1000 values"):
         choose_layout(1000, 1e-3, row_bytes(1000, "float64"))
-
-
-def test_blas_threads_are_held_and_restored():
-    before = blas.current_threads()
-    seen = []
-
-    def work() -> None:
-        with blas.single_threaded():
-            seen.append(blas.current_threads())
-
-    with blas.single_threaded():
-        threads = [threading.Thread(target=work) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert blas.current_threads() == 1
-    assert seen == [1, 1, 1]
-    assert blas.current_threads() == before

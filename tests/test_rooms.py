@@ -45,14 +45,14 @@ ROOMS = {
     "kernels": Room(
         ("kernels",),
         ("errors", "core"),
-        ("numpy", "scipy", "threadpoolctl"),
+        ("numpy", "scipy"),
         banned_arguments=("y", "labels", "C", "cv", "fold", "folds", "class_weight"),
     ),
     "seeds": Room(("seeds",), (*NOUNS, "kernels"), ("numpy", "scipy")),
     "solvers": Room(
         ("solvers",),
         SOLVING,
-        ("numpy", "scipy"),
+        ("numpy", "scipy", "threadpoolctl"),
         banned_arguments=("cv", "fold", "folds", "scoring"),
     ),
     # A path that can not pass a degenerate point finishes with a solver.

@@ -10,9 +10,19 @@ namespace alphapath::bindings {
 void bind_kernels(nanobind::module_& m);
 void bind_solvers(nanobind::module_& m);
 
-/// The question behind alphapath::Watch: takes the GIL, lets Python run its signal handlers and
-/// says whether one of them raised. The exception is swallowed; the caller returns what it has,
-/// and Python code that sees the status raises KeyboardInterrupt again where it should.
-std::function<bool()> make_signal_check();
+/// Ctrl-C and other signals while native code runs without the GIL.
+class SignalWatch {
+public:
+  /// The question behind alphapath::Watch: takes the GIL, lets Python run its signal handlers and
+  /// says whether one of them raised. Valid while this object lives.
+  std::function<bool()> question();
+
+  /// After the work, with the GIL held: raises what a handler raised, unless it was the
+  /// KeyboardInterrupt of Ctrl-C and `keeps_interrupt`; the caller then reports it as a status.
+  void raise_caught(bool keeps_interrupt);
+
+private:
+  nanobind::object caught_;
+};
 
 } // namespace alphapath::bindings

@@ -61,17 +61,18 @@ KernelKind parse_kind(const std::string& name) {
 /// Builds with the GIL released; Ctrl-C ends it with KeyboardInterrupt.
 template <class T, class MakeSource>
 std::shared_ptr<Gram> build(const GramOptions& options, MakeSource make_source, Owner owner) {
+  SignalWatch signals;
   try {
     nb::gil_scoped_release release;
-    Watch watch(0.0, make_signal_check());
+    Watch watch(0.0, signals.question());
     const Team team{options.n_threads, &watch};
     std::unique_ptr<RowSource<T>> source = make_source(team);
     if (options.capacity == 0)
       return make_full_gram<T>(*source, team);
     return make_cached_gram<T>(std::move(source), options.capacity, std::move(owner));
   } catch (const Interrupted&) {
-    PyErr_SetNone(PyExc_KeyboardInterrupt);
-    throw nb::python_error();
+    signals.raise_caught(false);
+    throw;
   }
 }
 

@@ -32,14 +32,26 @@ void use_blas(nb::handle cython_blas, nb::handle cython_lapack) {
 
 } // namespace
 
-std::function<bool()> make_signal_check() {
-  return [] {
+std::function<bool()> SignalWatch::question() {
+  return [this] {
     nb::gil_scoped_acquire gil;
     if (PyErr_CheckSignals() == 0)
       return false;
-    PyErr_Clear();
+    try {
+      throw nb::python_error();
+    } catch (nb::python_error& error) {
+      caught_ = nb::borrow(error.value());
+    }
     return true;
   };
+}
+
+void SignalWatch::raise_caught(bool keeps_interrupt) {
+  if (!caught_.is_valid() ||
+      (keeps_interrupt && PyErr_GivenExceptionMatches(caught_.ptr(), PyExc_KeyboardInterrupt)))
+    return;
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(caught_.ptr())), caught_.ptr());
+  throw nb::python_error();
 }
 
 } // namespace alphapath::bindings

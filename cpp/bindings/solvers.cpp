@@ -49,9 +49,14 @@ SolveResult solve(const KernelRows& kernel, const Vector& targets, const Vector&
       start->gradient = as_span(*gradient, n, "gradient");
   }
   SolveOptions watched = options;
-  watched.wants_stop = make_signal_check();
-  nb::gil_scoped_release release;
-  return solver(problem, start, watched);
+  SignalWatch signals;
+  watched.wants_stop = signals.question();
+  SolveResult result = [&] {
+    nb::gil_scoped_release release;
+    return solver(problem, start, watched);
+  }();
+  signals.raise_caught(true);
+  return result;
 }
 
 /// A view of a vector that keeps its result alive.

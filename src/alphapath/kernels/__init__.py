@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .base import Kernel
-from .blas import install
 from .callable_kernel import Callable
 from .linear import Linear
 from .policy import Layout, choose_layout, parse_memory_limit
@@ -18,8 +17,6 @@ from .view import KernelView
 KERNELS: dict[str, type[Kernel]] = {
     kernel.name: kernel for kernel in (Linear, Rbf, Poly, Sigmoid, Precomputed, Callable)
 }
-
-install()
 
 __all__ = [
     "KERNELS",

@@ -138,7 +138,9 @@ class KernelStore:
             gram = _core.gram_of_products(products, function, options)
         else:
             gram = _core.gram_of_samples(self._read_samples(), function, options)
-        return KernelView(self._X, kernel, gram, key)
+        # Counted from this matrix alone: what a solver does must not depend on who else is alive.
+        own = layout.capacity_rows * row_bytes(self.n, layout.precision)
+        return KernelView(self._X, kernel, gram, key, max(self.memory_limit - own, 0))
 
     def _wanted_precision(self, kernel: Kernel, precision: str, tol: float) -> Precision:
         if precision not in ("auto", "float32", "float64"):

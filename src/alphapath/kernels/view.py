@@ -16,17 +16,21 @@ class KernelView:
     """The kernel matrix of a store's rows; never labels, folds or C.
 
     ``gram`` is the native matrix that solvers read: whole, or rows on demand. Everything returned
-    here is the true K, offsets included, in float64.
+    here is the true K, offsets included, in float64. ``spare_bytes`` is what the store's memory
+    limit leaves beside this matrix, for copies a solver may make of its rows.
     """
 
-    __slots__ = ("_X", "__weakref__", "gram", "kernel", "key", "n")
+    __slots__ = ("_X", "__weakref__", "gram", "kernel", "key", "n", "spare_bytes")
 
-    def __init__(self, X: Any, kernel: Kernel, gram: _core.Gram, key: Hashable) -> None:
+    def __init__(
+        self, X: Any, kernel: Kernel, gram: _core.Gram, key: Hashable, spare_bytes: int
+    ) -> None:
         self._X = X
         self.kernel = kernel
         self.gram = gram
         self.key = key
         self.n: int = gram.n
+        self.spare_bytes = spare_bytes
 
     def rows(self, idx: ArrayLike) -> FloatArray:
         """K[idx, :] as stored."""

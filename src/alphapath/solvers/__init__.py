@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..solution import Solution
-from . import coordinate, smo
+from . import coordinate, lapack, smo
 
 SOLVERS: dict[str, Callable[..., Solution]] = {
     "smo": smo.solve,
     "coordinate": coordinate.solve,
 }
+
+lapack.install()
 
 __all__ = ["SOLVERS", "coordinate", "smo"]

@@ -10,6 +10,7 @@ from .. import _core
 from ..errors import SolverMismatch
 from ..problem import Problem, Start
 from ..solution import Solution, make_solution
+from .lapack import single_threaded
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Limits:
     time_limit: float | None = None
     free_set: bool = True
 
-    def as_options(self) -> Any:
+    def as_options(self, spare_bytes: int) -> Any:
         if not self.tol > 0.0:
             raise ValueError(f"tol is {self.tol}; it must be positive.")
         if self.time_limit is not None and not self.time_limit > 0.0:
@@ -31,6 +32,7 @@ class Limits:
             max_iter=int(self.max_iter),
             time_limit=0.0 if self.time_limit is None else float(self.time_limit),
             free_set=bool(self.free_set),
+            memory_limit=spare_bytes,
         )
 
 
@@ -49,25 +51,27 @@ def run(
     function: Callable[..., Any], problem: Problem, start: Start | None, limits: Limits
 ) -> Solution:
     """Check the start, call the native solver with the GIL released, wrap what it returns."""
-    options = limits.as_options()
+    view: Any = problem.kernel
+    options = limits.as_options(view.spare_bytes)
     first_beta = first_gradient = None
     if start is not None:
         problem.check_feasible(start.beta)
         first_beta, first_gradient = start.beta, start.gradient
-    gram = problem.kernel.gram  # type: ignore[attr-defined]
+    gram = view.gram
     n_rows_before = gram.n_rows_computed
-    result = function(
-        gram,
-        problem.targets,
-        problem.lower,
-        problem.upper,
-        problem.epsilon,
-        problem.ridge,
-        problem.total,
-        first_beta,
-        first_gradient,
-        options,
-    )
+    with single_threaded():
+        result = function(
+            gram,
+            problem.targets,
+            problem.lower,
+            problem.upper,
+            problem.epsilon,
+            problem.ridge,
+            problem.total,
+            first_beta,
+            first_gradient,
+            options,
+        )
     counts = {
         "status": result.status,
         "n_iter": result.n_iter,

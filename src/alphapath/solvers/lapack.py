@@ -1,7 +1,7 @@
-"""SciPy's BLAS and LAPACK for the native code, and their threads.
+"""SciPy's BLAS and LAPACK for the native solvers, and their threads.
 
-The kernel store itself uses no BLAS: its products must have the same bits for any number of
-threads and any tiling. The solvers factor matrices by LAPACK.
+The solvers factor the free set by LAPACK, on one thread: bits must not depend on how many there
+are, and problems are solved side by side rather than one on many threads.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+from scipy.linalg import cython_blas, cython_lapack
+from threadpoolctl import ThreadpoolController
+
 from .. import _core
 
 _lock = threading.Lock()
@@ -19,19 +22,14 @@ _n_inside = 0
 _limiter: Any = None
 
 
-@cache
 def install() -> None:
-    """Hand the function pointers that SciPy exports to the native code, once."""
-    from scipy.linalg import cython_blas, cython_lapack
-
+    """Hand the function pointers that SciPy exports to the native code."""
     _core.use_blas(cython_blas.__pyx_capi__, cython_lapack.__pyx_capi__)
 
 
 @cache
 def _controller() -> Any:
     """Finding the loaded libraries takes milliseconds, so it is done once and when first asked."""
-    from threadpoolctl import ThreadpoolController
-
     return ThreadpoolController().select(user_api="blas")
 
 
