@@ -70,4 +70,6 @@ def load(spec: DataSpec, folder: Path) -> tuple[Any, np.ndarray]:
         if spec.is_scaled:
             X = minmax_scale(X, (-1.0, 1.0))
         X = sparse.csr_matrix(X) if spec.is_sparse else np.ascontiguousarray(X)
+    if sparse.issparse(X):  # scikit-learn's SVC refuses the 64-bit indices the loader gives
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return X, y

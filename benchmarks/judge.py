@@ -50,7 +50,7 @@ def pair_models(model: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
     (i, j), the duals of class i in row j - 1 and those of class j in row i.
     """
     support = np.asarray(model.support_)
-    coefficients = np.asarray(model.dual_coef_)
+    coefficients = as_dense(model.dual_coef_)
     biases = np.ravel(model.intercept_).astype(float)
     if len(coefficients) == 1:
         duals = np.zeros((n, 1))
