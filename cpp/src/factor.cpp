@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace alphapath {
 
@@ -54,26 +55,30 @@ void Factor::choose_origin() {
   ridge_ = kernel_.precision() == Precision::float32 ? sigma_ * relative_ridge_float32 : 0;
 }
 
-template <class T> void Factor::fill_columns_from(std::size_t first) {
-  const std::size_t n = members_.size();
-  for (std::size_t c = first; c < n; ++c) {
-    const KernelRow row = kernel_.row(members_[c]);
-    const T* values = static_cast<const T*>(row.data);
-    double* column = upper_.data() + c * capacity_;
-    const double shift = sigma_ + origin_norm_ - origin_row_[members_[c]];
-    for (std::size_t r = 0; r <= c; ++r) {
-      const std::uint32_t i = members_[r];
-      column[r] = static_cast<double>(values[i]) - origin_row_[i] + shift;
-    }
-    column[c] += ridge_;
+template <class T>
+void Factor::gather_column(std::size_t instance, std::span<double> column) const {
+  const KernelRow row = kernel_.row(instance);
+  const T* values = static_cast<const T*>(row.data);
+  const double shift = sigma_ + origin_norm_ - origin_row_[instance];
+  for (std::size_t r = 0; r < column.size(); ++r) {
+    const std::uint32_t i = members_[r];
+    column[r] = static_cast<double>(values[i]) - origin_row_[i] + shift;
   }
 }
 
-void Factor::fill_columns(std::size_t first) {
+void Factor::fill_column(std::size_t instance, std::span<double> column) const {
   if (kernel_.precision() == Precision::float32)
-    fill_columns_from<float>(first);
+    gather_column<float>(instance, column);
   else
-    fill_columns_from<double>(first);
+    gather_column<double>(instance, column);
+}
+
+void Factor::fill_columns(std::size_t first) {
+  for (std::size_t c = first; c < members_.size(); ++c) {
+    double* column = upper_.data() + c * capacity_;
+    fill_column(members_[c], {column, c + 1});
+    column[c] += ridge_;
+  }
 }
 
 /// Cholesky of a panel's diagonal block, column by column; dependent members get a pivot so large
@@ -151,10 +156,14 @@ bool Factor::set_members(std::vector<std::uint32_t> members, std::size_t n_kept,
   if (n_kept == 0)
     choose_origin();
   fill_columns(n_kept);
-  if (factor_columns(n_kept, watch))
-    return true;
-  members_.clear();
-  return false;
+  if (!factor_columns(n_kept, watch)) {
+    members_.clear();
+    return false;
+  }
+  ones_.assign(members_.size(), 1.0);
+  solve(ones_);
+  ones_sum_ = std::accumulate(ones_.begin(), ones_.end(), 0.0);
+  return true;
 }
 
 double Factor::null_vector(std::size_t k, std::span<double> z) const {

@@ -32,6 +32,13 @@ public:
   /// pivot so large that solves leave them at 0. False where it was stopped.
   bool set_members(std::vector<std::uint32_t> members, std::size_t n_kept, Watch& watch);
 
+  /// A^-1 1 and its sum.
+  std::span<const double> ones() const { return ones_; }
+  double ones_sum() const { return ones_sum_; }
+
+  /// Column of A that `instance` would have: its entries with the members.
+  void fill_column(std::size_t instance, std::span<double> column) const;
+
   /// x <- A^-1 x
   void solve(std::span<double> x) const;
 
@@ -49,7 +56,7 @@ private:
   void solve_from(std::size_t first, std::span<double> x) const;
   void choose_origin();
   void fill_columns(std::size_t first);
-  template <class T> void fill_columns_from(std::size_t first);
+  template <class T> void gather_column(std::size_t instance, std::span<double> column) const;
   bool factor_columns(std::size_t first, Watch& watch);
   void factor_guarded(std::size_t start, std::size_t width, std::span<const double> diagonal);
   void reserve(std::size_t n, std::size_t n_kept);
@@ -60,6 +67,8 @@ private:
   std::vector<double> pivots_; // of the dependent members, before they were replaced
   std::vector<double> upper_;  // U, column-major, leading dimension capacity_
   std::size_t capacity_ = 0;
+  std::vector<double> ones_;
+  double ones_sum_ = 0;
   std::vector<double> origin_row_; // K_i,ref for every instance i
   double origin_norm_ = 0, sigma_ = 0, ridge_ = 0;
 };

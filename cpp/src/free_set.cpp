@@ -7,93 +7,6 @@
 
 namespace alphapath {
 
-/// The free members of one solve, some of them fixed on the way, and what keeps a direction on the
-/// face of those that are left.
-class Face {
-public:
-  Face(const BoxProblem& problem, const Factor& factor, std::span<double> beta)
-      : factor_(factor), members_(factor.members()), beta_(beta), is_fixed_(factor.size(), 0) {
-    for (const std::uint32_t i : members_)
-      pieces_.push_back(smooth_piece(problem, i, beta[i]));
-    ones_.assign(size(), 1.0);
-    factor_.solve(ones_);
-    ones_sum_ = std::accumulate(ones_.begin(), ones_.end(), 0.0);
-  }
-
-  std::size_t size() const { return members_.size(); }
-  bool is_sound() const { return ones_sum_ > 0; }
-  void hold(std::size_t k) { is_fixed_[k] = 1; }
-
-  /// Turns A^-1 x into the direction of the constrained problem: sum 0, fixed members at rest.
-  void project(std::span<double> x) const {
-    const double shift = std::accumulate(x.begin(), x.end(), 0.0) / ones_sum_;
-    for (std::size_t k = 0; k < size(); ++k)
-      x[k] -= shift * ones_[k];
-    stay_on_face(x);
-  }
-
-  void stay_on_face(std::span<double> x) const {
-    for (std::size_t q = 0; q < positions_.size(); ++q) {
-      const std::size_t at = positions_[q];
-      const double ratio = x[at] / conjugates_[q][at];
-      if (ratio != 0) // skips work only
-        for (std::size_t k = 0; k < size(); ++k)
-          x[k] -= ratio * conjugates_[q][k];
-      x[at] = 0;
-    }
-  }
-
-  /// Moves along d by at most `limit` and puts the member that blocks exactly on its bound.
-  /// Returns its position, or size() where nobody blocks, and the step.
-  std::pair<std::size_t, double> step(std::span<const double> d, double limit) {
-    std::size_t blocking = size();
-    double step = limit, bound = 0;
-    for (std::size_t k = 0; k < size(); ++k) {
-      if (is_fixed_[k] || d[k] == 0)
-        continue;
-      const double end = d[k] > 0 ? pieces_[k].upper : pieces_[k].lower;
-      const double room = std::max((end - beta_[members_[k]]) / d[k], 0.0);
-      if (room < step) {
-        step = room;
-        blocking = k;
-        bound = end;
-      }
-    }
-    for (std::size_t k = 0; k < size(); ++k)
-      if (!is_fixed_[k]) {
-        double& b = beta_[members_[k]];
-        b = std::clamp(b + step * d[k], pieces_[k].lower, pieces_[k].upper);
-      }
-    if (blocking < size())
-      beta_[members_[blocking]] = bound;
-    return {blocking, step};
-  }
-
-  /// Leaves member p where it is from now on. False where too few are left to move.
-  bool fix(std::size_t p) {
-    is_fixed_[p] = 1;
-    std::vector<double> conjugate(size());
-    factor_.solve_unit(p, conjugate);
-    project(conjugate);
-    if (!(conjugate[p] > 0) || positions_.size() + 3 > size())
-      return false;
-    positions_.push_back(p);
-    conjugates_.push_back(std::move(conjugate));
-    return true;
-  }
-
-private:
-  const Factor& factor_;
-  const std::vector<std::uint32_t>& members_;
-  std::span<double> beta_;
-  std::vector<Piece> pieces_;
-  std::vector<char> is_fixed_;
-  std::vector<std::size_t> positions_;          // of the members fixed, in order
-  std::vector<std::vector<double>> conjugates_; // H e_p on the face at that time
-  std::vector<double> ones_;                    // A^-1 1
-  double ones_sum_ = 0;
-};
-
 namespace {
 
 /// A member that depends on earlier ones has a direction without curvature: follow it downhill to
@@ -189,7 +102,7 @@ int FreeSet::follow_newton(Face& face, std::span<const double> slopes, Watch& wa
       return n_hits;
     for (double& d : direction)
       d *= 1 - step;
-    face.stay_on_face(direction);
+    face.deflect(direction);
   }
 }
 

@@ -8,29 +8,10 @@
 #pragma once
 
 #include "alphapath/box_problem.hpp"
+#include "face.hpp"
 #include "factor.hpp"
 
-#include <algorithm>
-
 namespace alphapath {
-
-/// The smooth piece of the box around a beta that is not at the kink.
-struct Piece {
-  double lower, upper;
-};
-
-inline Piece smooth_piece(const BoxProblem& p, std::size_t i, double beta) {
-  if (p.epsilon == 0)
-    return {p.lower[i], p.upper[i]};
-  return beta > 0 ? Piece{std::max(p.lower[i], 0.0), p.upper[i]}
-                  : Piece{p.lower[i], std::min(p.upper[i], 0.0)};
-}
-
-inline bool is_free(const BoxProblem& p, std::size_t i, double beta) {
-  return beta > p.lower[i] && beta < p.upper[i] && (p.epsilon == 0 || beta != 0);
-}
-
-class Face;
 
 class FreeSet {
 public:

@@ -13,6 +13,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t rows_between_stops = 256;
+// A sum of changes below this share of their sizes is rounding: the sum was meant to stay.
+constexpr double rounding_of_sum = 1e-8;
 
 } // namespace
 
@@ -65,10 +67,9 @@ void SmoState::start_from(const StartPoint& start) {
 }
 
 void SmoState::gradient_from_scratch() {
-  const auto offset = problem.kernel.offset();
   gradient.resize(beta.size());
   for (std::size_t i = 0; i < beta.size(); ++i)
-    gradient[i] = offset[i] * problem.total - problem.targets[i];
+    gradient[i] = -problem.targets[i];
   reference.assign(beta.size(), 0.0);
   refresh();
 }
@@ -86,6 +87,14 @@ void SmoState::refresh() {
       change.push_back(beta[i] - reference[i]);
     }
   ++result.n_refreshes;
+  double change_of_sum = 0, size = 0;
+  for (const double c : change) {
+    change_of_sum += c;
+    size += std::abs(c);
+  }
+  if (std::abs(change_of_sum) > rounding_of_sum * size)
+    for (std::size_t i = 0; i < beta.size(); ++i)
+      gradient[i] += problem.kernel.offset()[i] * change_of_sum;
   for (std::size_t first = 0; first < changed.size(); first += rows_between_stops) {
     const std::size_t count = std::min(rows_between_stops, changed.size() - first);
     multiply_add(problem.kernel, std::span(changed).subspan(first, count),
