@@ -1,62 +1,92 @@
 #include "bindings.hpp"
 
 #include "alphapath/box_problem.hpp"
+#include "alphapath/leave_one_out.hpp"
+#include "arrays.hpp"
 
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
 
-#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
-
-namespace nb = nanobind;
 
 namespace alphapath::bindings {
 
 namespace {
 
-using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-std::span<const double> as_span(const Vector& v, std::size_t n, const char* name) {
+std::span<const double> checked_span(const Vector& v, std::size_t n, const char* name) {
   if (v.shape(0) != n)
     throw std::invalid_argument(std::string(name) + " has " + std::to_string(v.shape(0)) +
                                 " values; the kernel has " + std::to_string(n) + " instances.");
   return {v.data(), n};
 }
 
+/// A BoxProblem and the Python objects it points into.
+struct HeldProblem {
+  nb::object kernel;
+  Vector targets, lower, upper;
+  BoxProblem problem;
+
+  HeldProblem(nb::object gram, Vector r, Vector low, Vector high, double epsilon, double ridge,
+              double total)
+      : kernel(std::move(gram)), targets(std::move(r)), lower(std::move(low)),
+        upper(std::move(high)),
+        problem{nb::cast<const KernelRows&>(kernel), {}, {}, {}, epsilon, ridge, total} {
+    const std::size_t n = problem.kernel.size();
+    problem.targets = checked_span(targets, n, "targets");
+    problem.lower = checked_span(lower, n, "lower");
+    problem.upper = checked_span(upper, n, "upper");
+  }
+};
+
+/// Calls `work` with options that listen to signals, the GIL released.
+template <class Work> auto run_watched(const SolveOptions& options, const Work& work) {
+  SolveOptions watched = options;
+  SignalWatch signals;
+  watched.wants_stop = signals.question();
+  auto result = [&] {
+    nb::gil_scoped_release release;
+    return work(watched);
+  }();
+  signals.raise_caught(true);
+  return result;
+}
+
 using Solver = SolveResult (*)(const BoxProblem&, const std::optional<StartPoint>&,
                                const SolveOptions&);
 
 template <Solver solver>
-SolveResult solve(const KernelRows& kernel, const Vector& targets, const Vector& lower,
-                  const Vector& upper, double epsilon, double ridge, double total,
-                  const std::optional<Vector>& beta, const std::optional<Vector>& gradient,
-                  const SolveOptions& options) {
-  const std::size_t n = kernel.size();
-  const BoxProblem problem{kernel,
-                           as_span(targets, n, "targets"),
-                           as_span(lower, n, "lower"),
-                           as_span(upper, n, "upper"),
-                           epsilon,
-                           ridge,
-                           total};
+SolveResult solve(const HeldProblem& held, const std::optional<Vector>& beta,
+                  const std::optional<Vector>& gradient, const SolveOptions& options) {
+  const std::size_t n = held.problem.kernel.size();
   std::optional<StartPoint> start;
   if (beta) {
     start.emplace();
-    start->beta = as_span(*beta, n, "beta");
+    start->beta = checked_span(*beta, n, "beta");
     if (gradient)
-      start->gradient = as_span(*gradient, n, "gradient");
+      start->gradient = checked_span(*gradient, n, "gradient");
   }
-  SolveOptions watched = options;
-  SignalWatch signals;
-  watched.wants_stop = signals.question();
-  SolveResult result = [&] {
-    nb::gil_scoped_release release;
-    return solver(problem, start, watched);
-  }();
-  signals.raise_caught(true);
-  return result;
+  return run_watched(
+      options, [&](const SolveOptions& watched) { return solver(held.problem, start, watched); });
+}
+
+template <Solver solver> void def_solver(nb::module_& m, const char* name, const char* doc) {
+  m.def(name, &solve<solver>, nb::arg("problem"), nb::arg("beta").none(),
+        nb::arg("gradient").none(), nb::arg("options"), doc);
+}
+
+LeaveOneOutResult leave_out(const HeldProblem& held, const Vector& beta, const Vector& gradient,
+                            const Indices& instances, const Vector& total_without,
+                            const SolveOptions& options) {
+  const std::size_t n = held.problem.kernel.size();
+  const StartPoint full{checked_span(beta, n, "beta"), checked_span(gradient, n, "gradient")};
+  const std::vector<std::size_t> which = as_positions(instances, n);
+  if (total_without.shape(0) != which.size())
+    throw std::invalid_argument("There must be one total for each instance left out.");
+  return run_watched(options, [&](const SolveOptions& watched) {
+    return leave_one_out(held.problem, full, which, as_span(total_without), watched);
+  });
 }
 
 /// A view of a vector that keeps its result alive.
@@ -65,15 +95,13 @@ template <std::vector<double> SolveResult::* member> auto vector_of(nb::object s
   return nb::ndarray<nb::numpy, double, nb::ndim<1>>(values.data(), {values.size()}, self);
 }
 
-template <Solver solver> void def_solver(nb::module_& m, const char* name, const char* doc) {
-  m.def(name, &solve<solver>, nb::arg("gram"), nb::arg("targets"), nb::arg("lower"),
-        nb::arg("upper"), nb::arg("epsilon"), nb::arg("ridge"), nb::arg("total"),
-        nb::arg("beta").none(), nb::arg("gradient").none(), nb::arg("options"), doc);
-}
-
 } // namespace
 
 void bind_solvers(nb::module_& m) {
+  nb::class_<HeldProblem>(m, "BoxProblem", "One SVM dual on a kernel; keeps its arrays alive.")
+      .def(nb::init<nb::object, Vector, Vector, Vector, double, double, double>(), nb::arg("gram"),
+           nb::arg("targets"), nb::arg("lower"), nb::arg("upper"), nb::arg("epsilon") = 0.0,
+           nb::arg("ridge") = 0.0, nb::arg("total") = 0.0);
   nb::class_<SolveOptions>(m, "SolveOptions", "Tolerance, limits and memory of one solve.")
       .def(
           "__init__",
@@ -82,7 +110,7 @@ void bind_solvers(nb::module_& m) {
             new (self) SolveOptions{tol, max_iter, time_limit, free_set, memory_limit, {}};
           },
           nb::arg("tol") = 1e-3, nb::arg("max_iter") = -1, nb::arg("time_limit") = 0.0,
-          nb::arg("free_set") = true, nb::arg("memory_limit") = std::size_t(1) << 30);
+          nb::arg("free_set") = true, nb::arg("memory_limit") = 0);
   nb::class_<SolveResult>(m, "SolveResult", "What a solver returns: the point and its counts.")
       .def_prop_ro("beta", &vector_of<&SolveResult::beta>)
       .def_prop_ro("gradient", &vector_of<&SolveResult::gradient>)
@@ -95,6 +123,23 @@ void bind_solvers(nb::module_& m) {
   def_solver<solve_smo>(m, "solve_smo", "Second-order SMO under sum(beta) = total.");
   def_solver<solve_coordinate>(m, "solve_coordinate",
                                "Greedy coordinate descent without the equality constraint.");
+
+  nb::class_<LeaveOneOutResult>(m, "LeaveOneOutResult", "One value for each instance left out.")
+      .def_prop_ro(
+          "values", [](const LeaveOneOutResult& r) { return to_numpy(std::span(r.values)); },
+          nb::rv_policy::move)
+      .def_ro("n_iter", &LeaveOneOutResult::n_iter)
+      .def_prop_ro("statuses",
+                   [](const LeaveOneOutResult& r) {
+                     std::vector<int> numbers;
+                     for (const Status status : r.statuses)
+                       numbers.push_back(static_cast<int>(status));
+                     return numbers;
+                   })
+      .def_ro("solve_time", &LeaveOneOutResult::solve_time);
+  m.def("leave_one_out", &leave_out, nb::arg("problem"), nb::arg("beta"), nb::arg("gradient"),
+        nb::arg("instances"), nb::arg("total_without"), nb::arg("options"),
+        "Decision values of instances by the models trained without them.");
 }
 
 } // namespace alphapath::bindings

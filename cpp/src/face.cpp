@@ -1,5 +1,6 @@
 #include "face.hpp"
 
+#include <cmath>
 #include <numeric>
 
 namespace alphapath {
@@ -45,6 +46,8 @@ std::pair<std::size_t, double> Face::step(std::span<const double> d, double limi
       bound = end;
     }
   }
+  if (std::isinf(step)) // nobody moves along d
+    return {size(), 0.0};
   for (std::size_t k = 0; k < size(); ++k)
     if (!is_fixed_[k]) {
       double& b = beta_[members[k]];

@@ -21,13 +21,6 @@ constexpr std::size_t panel_width = 96;
 
 } // namespace
 
-std::size_t Factor::kept_prefix(std::span<const char> is_free) const {
-  std::size_t k = 0;
-  while (k < members_.size() && is_free[members_[k]] && !is_dependent_[k])
-    ++k;
-  return k;
-}
-
 void Factor::reserve(std::size_t n, std::size_t n_kept) {
   if (n <= capacity_)
     return;

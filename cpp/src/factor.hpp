@@ -11,6 +11,7 @@
 #include "alphapath/interrupt.hpp"
 #include "alphapath/kernel_rows.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -23,9 +24,6 @@ public:
 
   std::size_t size() const { return members_.size(); }
   const std::vector<std::uint32_t>& members() const { return members_; }
-
-  /// Number of leading members that are all free and independent; their columns can be kept.
-  std::size_t kept_prefix(std::span<const char> is_free) const;
 
   /// Factor the block of `members`, of which the first `n_kept` are those of the last call.
   /// Members that depend on earlier ones (duplicates, a kernel of low rank or not definite) get a
@@ -47,6 +45,10 @@ public:
 
   /// Whether member k is a combination of those before it.
   bool is_dependent(std::size_t k) const { return is_dependent_[k]; }
+
+  bool has_dependents() const {
+    return std::find(is_dependent_.begin(), is_dependent_.end(), 1) != is_dependent_.end();
+  }
 
   /// z with z_k = 1 and A z = 0 up to rounding, for a dependent member k; returns z'Az.
   double null_vector(std::size_t k, std::span<double> z) const;

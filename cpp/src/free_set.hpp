@@ -13,9 +13,10 @@
 
 namespace alphapath {
 
+/// Serves any number of problems on one kernel; the factor is kept from one call to the next.
 class FreeSet {
 public:
-  explicit FreeSet(const BoxProblem& problem) : problem_(problem), factor_(problem.kernel) {}
+  explicit FreeSet(const KernelRows& kernel) : factor_(kernel), n_(kernel.size()) {}
 
   /// A bound from below on estimate_cost, cheap enough to ask often.
   static double least_cost(std::size_t n_free, std::size_t n) {
@@ -24,21 +25,25 @@ public:
 
   /// Estimated nanoseconds of a call for these free instances, from counts alone (so that the
   /// choice is the same on every run).
-  double estimate_cost(const std::vector<std::uint32_t>& free, std::span<const double> beta);
+  double estimate_cost(const BoxProblem& problem, const std::vector<std::uint32_t>& free,
+                       std::span<const double> beta);
 
   /// Moves beta on `free`, given the gradient of all instances. Returns the number of bounds hit,
   /// or -1 where nothing could be done.
-  int minimise(std::vector<std::uint32_t> free, std::span<const double> gradient,
-               std::span<double> beta, Watch& watch);
+  int minimise(const BoxProblem& problem, std::vector<std::uint32_t> free,
+               std::span<const double> gradient, std::span<double> beta, Watch& watch);
 
 private:
   int follow_newton(Face& face, std::span<const double> slopes, Watch& watch) const;
-  void order_members(const std::vector<std::uint32_t>& free, std::span<const double> beta);
+  void order_members(const BoxProblem& problem, const std::vector<std::uint32_t>& free,
+                     std::span<const double> beta, std::size_t max_holes);
+  void keep_prefix(std::size_t max_holes);
 
-  const BoxProblem& problem_;
   Factor factor_;
+  std::size_t n_;
   std::vector<char> is_free_;
-  std::vector<std::uint32_t> order_;
+  std::vector<std::uint32_t> order_; // members of the next factor: kept ones, then new ones
+  std::vector<std::size_t> holes_;   // positions among the kept ones that are not free any more
   std::size_t n_kept_ = 0;
 };
 

@@ -198,15 +198,19 @@ template <class T> std::vector<std::uint32_t> Smo<T>::free_members() const {
 /// result that does not lower the objective (an ill-conditioned block) is taken back.
 template <class T> bool Smo<T>::try_free_set() {
   const std::vector<std::uint32_t> free = free_members();
-  if (free.size() < 3 || work_ < FreeSet::least_cost(free.size(), state_.beta.size()))
+  if (free.size() < 3 ||
+      (!state_.is_nearly_solved && work_ < FreeSet::least_cost(free.size(), state_.beta.size())))
     return false;
-  if (work_ < patience_ * state_.free_set.estimate_cost(free, state_.beta))
+  if (!state_.is_nearly_solved &&
+      work_ < patience_ * state_.free_set.estimate_cost(state_.problem, free, state_.beta))
     return false;
+  state_.is_nearly_solved = false;
   state_.refresh();
   work_ = 0;
   const double objective = state_.objective();
   const std::vector<double> before = state_.beta;
-  const int n_hits = state_.free_set.minimise(free, state_.gradient, state_.beta, state_.watch);
+  const int n_hits =
+      state_.free_set.minimise(state_.problem, free, state_.gradient, state_.beta, state_.watch);
   if (n_hits >= 0) {
     ++state_.result.n_free_set_solves;
     state_.result.n_bound_hits += n_hits;
@@ -267,7 +271,9 @@ template <class T> bool Smo<T>::run(double tol) {
   double best_violation = std::numeric_limits<double>::infinity();
   int n_fruitless = 0;
   for (;;) {
-    const std::int64_t period = std::max<std::int64_t>(32, members_.size() / 4);
+    const std::size_t share = state_.is_nearly_solved ? 16 : 4;
+    const auto period =
+        static_cast<std::int64_t>(std::max<std::size_t>(32, members_.size() / share));
     iteration_cost_ = iteration_cost();
     const Pause pause = iterate(tol, period);
     if (pause == Pause::checkpoint) {

@@ -57,6 +57,9 @@ private:
   bool is_compacted_ = false;
 };
 
+/// From the state's beta to its tolerance: in float32 as far as that carries, then in double.
+Status descend(SmoState& state);
+
 extern template class Smo<float>;
 extern template class Smo<double>;
 

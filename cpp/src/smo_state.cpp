@@ -25,9 +25,9 @@ double SlopeRange::middle() const {
 }
 
 SmoState::SmoState(const BoxProblem& problem, const std::optional<StartPoint>& start,
-                   const SolveOptions& options)
+                   const SolveOptions& options, FreeSet& free_set)
     : problem(problem), options(options), watch(options.time_limit, options.wants_stop),
-      free_set(problem) {
+      free_set(free_set) {
   const std::size_t n = problem.kernel.size();
   for (std::size_t i = 0; i < n; ++i)
     if (problem.lower[i] < problem.upper[i])

@@ -21,8 +21,9 @@ struct SlopeRange {
 
 class SmoState {
 public:
+  /// `free_set` is borrowed, so that its factor can outlive this run.
   SmoState(const BoxProblem& problem, const std::optional<StartPoint>& start,
-           const SolveOptions& options);
+           const SolveOptions& options, FreeSet& free_set);
 
   /// Brings `gradient` up to date with beta, by the rows of the instances that changed.
   void refresh();
@@ -51,11 +52,14 @@ public:
   const BoxProblem& problem;
   const SolveOptions& options;
   Watch watch;
-  FreeSet free_set;
+  FreeSet& free_set;
   std::vector<double> beta;
   std::vector<double> gradient;       // of the stored kernel at `reference`: K~ reference - r
   std::vector<std::uint32_t> movable; // lower < upper
   bool has_negative_curvature = false;
+  // Set by who starts close to the solution with a factor at hand: the first free-set solve then
+  // comes early and unconditionally.
+  bool is_nearly_solved = false;
   SolveResult result; // counters
 
 private:

@@ -14,27 +14,11 @@ constexpr double stage_tol = 0.1; // slopes of a stage on the way up need not be
 constexpr std::int64_t patience =
     20; // iterations an instance before a cold solve turns to climbing
 
-/// From the given start to tol: in float32 as far as that carries, then in double.
-SolveResult descend(const BoxProblem& problem, const std::optional<StartPoint>& start,
-                    const SolveOptions& options) {
-  SmoState state(problem, start, options);
-  const auto status = [&] {
-    return state.has_negative_curvature ? Status::stationary : Status::solved;
-  };
-  if (state.watch.is_interrupted() || state.watch.is_out_of_time())
-    return state.finish(*state.limit_reached());
-  if (state.slope_range().violation() <= options.tol)
-    return state.finish(status());
-  const bool is_float32 = problem.kernel.precision() == Precision::float32;
-  if (is_float32 ||
-      WorkingRows<float>::bytes_to_copy(state.movable.size()) <= options.memory_limit) {
-    const bool is_coarse_enough = Smo<float>(state).run(std::max(options.tol, finest_float32_tol));
-    if (is_coarse_enough && options.tol >= finest_float32_tol)
-      return state.finish(status());
-  }
-  if (!state.limit_reached() && Smo<double>(state).run(options.tol))
-    return state.finish(status());
-  return state.finish(state.limit_reached().value_or(Status::stalled));
+SolveResult descend_from(const BoxProblem& problem, const std::optional<StartPoint>& start,
+                         const SolveOptions& options, FreeSet& free_set) {
+  SmoState state(problem, start, options, free_set);
+  const Status status = descend(state);
+  return state.finish(status);
 }
 
 bool is_at_zero(const std::optional<StartPoint>& start) {
@@ -65,7 +49,8 @@ bool is_finished(const SolveResult& result) {
 
 /// Solve at every share of the box in turn, each from the last.
 SolveResult climb(const BoxProblem& problem, std::vector<double> shares,
-                  const SolveOptions& options, SolveResult last, const Watch& watch) {
+                  const SolveOptions& options, SolveResult last, const Watch& watch,
+                  FreeSet& free_set) {
   const std::size_t n = problem.kernel.size();
   std::vector<double> lower(n), upper(n);
   std::optional<StartPoint> start;
@@ -85,7 +70,7 @@ SolveResult climb(const BoxProblem& problem, std::vector<double> shares,
       stage_options.tol = std::max(options.tol, stage_tol);
     const BoxProblem stage{problem.kernel,  problem.targets, lower,        upper,
                            problem.epsilon, problem.ridge,   problem.total};
-    SolveResult result = descend(stage, start, stage_options);
+    SolveResult result = descend_from(stage, start, stage_options, free_set);
     add_counts(result, last);
     last = std::move(result);
     if (!is_finished(last))
@@ -96,22 +81,44 @@ SolveResult climb(const BoxProblem& problem, std::vector<double> shares,
 
 } // namespace
 
+Status descend(SmoState& state) {
+  const double tol = state.options.tol;
+  const KernelRows& kernel = state.problem.kernel;
+  const auto solved = [&] {
+    return state.has_negative_curvature ? Status::stationary : Status::solved;
+  };
+  if (state.watch.is_interrupted() || state.watch.is_out_of_time())
+    return *state.limit_reached();
+  if (state.slope_range().violation() <= tol)
+    return solved();
+  if (kernel.precision() == Precision::float32 ||
+      WorkingRows<float>::bytes_to_copy(state.movable.size()) <= state.options.memory_limit) {
+    const bool is_coarse_enough = Smo<float>(state).run(std::max(tol, finest_float32_tol));
+    if (is_coarse_enough && tol >= finest_float32_tol)
+      return solved();
+  }
+  if (!state.limit_reached() && Smo<double>(state).run(tol))
+    return solved();
+  return state.limit_reached().value_or(Status::stalled);
+}
+
 SolveResult solve_smo(const BoxProblem& problem, const std::optional<StartPoint>& start,
                       const SolveOptions& options) {
+  FreeSet free_set(problem.kernel);
   std::vector<double> shares;
   if (options.free_set && is_at_zero(start))
     shares = climbing_shares(problem);
   if (shares.empty())
-    return descend(problem, start, options);
+    return descend_from(problem, start, options, free_set);
 
   const Watch watch(options.time_limit, {});
   SolveOptions direct = options;
   const std::int64_t n_patient = patience * static_cast<std::int64_t>(problem.kernel.size());
   if (options.max_iter < 0 || options.max_iter > n_patient)
     direct.max_iter = n_patient;
-  SolveResult result = descend(problem, start, direct);
+  SolveResult result = descend_from(problem, start, direct, free_set);
   if (result.status == Status::iteration_limit && result.n_iter != options.max_iter)
-    result = climb(problem, std::move(shares), options, std::move(result), watch);
+    result = climb(problem, std::move(shares), options, std::move(result), watch, free_set);
   result.solve_time = watch.seconds();
   return result;
 }

@@ -85,10 +85,15 @@ def gram_of_products(products: Gram, function: KernelFunction, options: GramOpti
 
 def gram_of_array(array: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], options: GramOptions) -> Gram: ...
 
+class BoxProblem:
+    """One SVM dual on a kernel; keeps its arrays alive."""
+
+    def __init__(self, gram: object, targets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], epsilon: float = 0.0, ridge: float = 0.0, total: float = 0.0) -> None: ...
+
 class SolveOptions:
     """Tolerance, limits and memory of one solve."""
 
-    def __init__(self, tol: float = 0.001, max_iter: int = -1, time_limit: float = 0.0, free_set: bool = True, memory_limit: int = 1073741824) -> None: ...
+    def __init__(self, tol: float = 0.001, max_iter: int = -1, time_limit: float = 0.0, free_set: bool = True, memory_limit: int = 0) -> None: ...
 
 class SolveResult:
     """What a solver returns: the point and its counts."""
@@ -117,8 +122,26 @@ class SolveResult:
     @property
     def solve_time(self) -> float: ...
 
-def solve_smo(gram: KernelRows, targets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], epsilon: float, ridge: float, total: float, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, options: SolveOptions) -> SolveResult:
+def solve_smo(problem: BoxProblem, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, options: SolveOptions) -> SolveResult:
     """Second-order SMO under sum(beta) = total."""
 
-def solve_coordinate(gram: KernelRows, targets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], epsilon: float, ridge: float, total: float, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, options: SolveOptions) -> SolveResult:
+def solve_coordinate(problem: BoxProblem, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, options: SolveOptions) -> SolveResult:
     """Greedy coordinate descent without the equality constraint."""
+
+class LeaveOneOutResult:
+    """One value for each instance left out."""
+
+    @property
+    def values(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def n_iter(self) -> list[int]: ...
+
+    @property
+    def statuses(self) -> list[int]: ...
+
+    @property
+    def solve_time(self) -> float: ...
+
+def leave_one_out(problem: BoxProblem, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], instances: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], total_without: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: SolveOptions) -> LeaveOneOutResult:
+    """Decision values of instances by the models trained without them."""

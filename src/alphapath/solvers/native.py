@@ -47,6 +47,20 @@ def require_equality(problem: Problem, *, has_equality: bool, solver: str, inste
         )
 
 
+def as_native(problem: Problem) -> _core.BoxProblem:
+    """The problem as the native solvers take it; its arrays are shared."""
+    view: Any = problem.kernel
+    return _core.BoxProblem(
+        view.gram,
+        problem.targets,
+        problem.lower,
+        problem.upper,
+        problem.epsilon,
+        problem.ridge,
+        problem.total,
+    )
+
+
 def run(
     function: Callable[..., Any], problem: Problem, start: Start | None, limits: Limits
 ) -> Solution:
@@ -60,18 +74,7 @@ def run(
     gram = view.gram
     n_rows_before = gram.n_rows_computed
     with single_threaded():
-        result = function(
-            gram,
-            problem.targets,
-            problem.lower,
-            problem.upper,
-            problem.epsilon,
-            problem.ridge,
-            problem.total,
-            first_beta,
-            first_gradient,
-            options,
-        )
+        result = function(as_native(problem), first_beta, first_gradient, options)
     counts = {
         "status": result.status,
         "n_iter": result.n_iter,

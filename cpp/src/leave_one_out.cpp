@@ -1,0 +1,152 @@
+#include "alphapath/leave_one_out.hpp"
+
+#include "face.hpp"
+#include "smo.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace alphapath {
+
+namespace {
+
+/// Removes instances from one full solution, each anew.
+///
+/// beta_t goes to 0 along the direction that keeps the other free instances M on the margin:
+/// delta_M = -A^-1 A_Mt dbeta_t, corrected for the sum, to the first bound of M; there that
+/// instance is fixed and the direction deflected. The full model's factor serves every t. What
+/// this can not foresee (bounded instances that cross the margin) SMO repairs.
+class Withdrawal {
+public:
+  Withdrawal(const BoxProblem& problem, std::span<const double> beta, Watch& watch)
+      : problem_(problem), factor_(problem.kernel) {
+    std::vector<std::uint32_t> free;
+    for (std::size_t i = 0; i < beta.size(); ++i)
+      if (is_free(problem, i, beta[i]))
+        free.push_back(static_cast<std::uint32_t>(i));
+    if (free.size() > 2)
+      factor_.set_members(std::move(free), 0, watch);
+    position_.assign(beta.size(), factor_.size());
+    for (std::size_t k = 0; k < factor_.size(); ++k)
+      position_[factor_.members()[k]] = k;
+  }
+
+  /// Moves beta_t to 0 and the sum by `change_of_total`, as far as M carries it; beta_t is 0 on
+  /// return, the sum may still be off.
+  void withdraw(std::size_t t, double change_of_total, std::span<double> beta) const {
+    const double beta_t = beta[t];
+    beta[t] = 0;
+    if (factor_.size() == 0 || !(factor_.ones_sum() > 0))
+      return;
+    Face face(problem_, factor_, beta);
+    for (std::size_t k = 0; k < factor_.size(); ++k)
+      if (factor_.is_dependent(k))
+        face.hold(k);
+    std::vector<double> direction(factor_.size());
+    const std::size_t own = position_[t];
+    if (own < factor_.size()) {
+      if (factor_.is_dependent(own) || !face.fix(own))
+        return;
+      // The conjugate of t is the answer of M to a move of t; it sums to 0 with t's own part.
+      const std::span<const double> conjugate = face.last_conjugate();
+      for (std::size_t k = 0; k < direction.size(); ++k)
+        direction[k] = -beta_t * conjugate[k] / conjugate[own];
+      direction[own] = 0;
+      add_sum(face, change_of_total, direction);
+    } else {
+      factor_.fill_column(t, direction);
+      for (double& d : direction)
+        d *= beta_t;
+      factor_.solve(direction);
+      const double sum = std::accumulate(direction.begin(), direction.end(), 0.0);
+      const double missing = beta_t + change_of_total - sum;
+      for (std::size_t k = 0; k < direction.size(); ++k)
+        direction[k] += missing / factor_.ones_sum() * factor_.ones()[k];
+    }
+    follow(face, direction);
+  }
+
+private:
+  /// Adds the direction on the face that changes the sum by `change`.
+  void add_sum(const Face& face, double change, std::span<double> direction) const {
+    if (change == 0) // the usual model
+      return;
+    std::vector<double> up(factor_.ones().begin(), factor_.ones().end());
+    face.deflect(up);
+    for (std::size_t k = 0; k < up.size(); ++k)
+      direction[k] += change / factor_.ones_sum() * up[k];
+  }
+
+  static void follow(Face& face, std::span<double> direction) {
+    const std::size_t max_hits = std::max<std::size_t>(16, face.size() / 4);
+    for (std::size_t n_hits = 0; n_hits < max_hits; ++n_hits) {
+      const auto [blocking, step] = face.step(direction, 1.0);
+      if (blocking == face.size() || !face.fix(blocking))
+        return;
+      for (double& d : direction)
+        d *= 1 - step;
+      face.deflect(direction);
+    }
+  }
+
+  const BoxProblem& problem_;
+  Factor factor_;
+  std::vector<std::size_t> position_;
+};
+
+/// The decision value of t; constants in the gradient cancel against the bias.
+double decision_value(const SmoState& state, std::size_t t) {
+  double sum = 0;
+  std::size_t n_free = 0;
+  for (const std::uint32_t i : state.movable)
+    if (is_free(state.problem, i, state.beta[i])) {
+      sum += state.rising_slope(i);
+      ++n_free;
+    }
+  const double level =
+      n_free > 0 ? sum / static_cast<double>(n_free) : state.slope_range().middle();
+  return state.gradient[t] + state.problem.targets[t] - level;
+}
+
+} // namespace
+
+LeaveOneOutResult leave_one_out(const BoxProblem& problem, const StartPoint& full,
+                                std::span<const std::size_t> instances,
+                                std::span<const double> total_without,
+                                const SolveOptions& options) {
+  Watch watch(options.time_limit, options.wants_stop);
+  const Withdrawal withdrawal(problem, full.beta, watch);
+  std::vector<double> lower(problem.lower.begin(), problem.lower.end());
+  std::vector<double> upper(problem.upper.begin(), problem.upper.end());
+  BoxProblem without = problem;
+  without.lower = lower;
+  without.upper = upper;
+  SolveOptions each = options;
+  FreeSet free_set(problem.kernel);
+  LeaveOneOutResult result;
+  for (std::size_t k = 0; k < instances.size() && !watch.should_stop(); ++k) {
+    const std::size_t t = instances[k];
+    lower[t] = upper[t] = 0;
+    without.total = total_without[k];
+    if (options.time_limit > 0)
+      each.time_limit = std::max(options.time_limit - watch.seconds(), 1e-9);
+    SmoState state(without, full, each, free_set);
+    withdrawal.withdraw(t, without.total - problem.total, state.beta);
+    state.restore_sum();
+    state.refresh();
+    state.is_nearly_solved = true;
+    const Status status = descend(state);
+    lower[t] = problem.lower[t];
+    upper[t] = problem.upper[t];
+    if (status == Status::interrupted || status == Status::time_limit)
+      break;
+    result.values.push_back(decision_value(state, t));
+    result.n_iter.push_back(state.result.n_iter);
+    result.statuses.push_back(status);
+  }
+  result.solve_time = watch.seconds();
+  return result;
+}
+
+} // namespace alphapath
