@@ -55,6 +55,12 @@ def stored(view):
     return view.rows(np.arange(view.n)) - (offset[:, None] + offset[None, :])
 
 
+def curvature(K):
+    """K_ii + K_jj - 2 K_ij: what a step of a pair of instances divides by."""
+    diagonal = np.diag(K)
+    return diagonal[:, None] + diagonal[None, :] - 2.0 * K
+
+
 @pytest.mark.parametrize("limit", [None, "40KB"], ids=["whole", "cached"])
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("form", CONVERTERS)

@@ -102,7 +102,8 @@ template <class P, class T>
 std::shared_ptr<Gram> gram_of_view(const MatrixView<P>& view, const KernelFunction& f,
                                    const GramOptions& options, Owner owner) {
   return build<T>(
-      options, [&](const Team&) { return std::make_unique<MatrixSource<P, T>>(view, f); },
+      options,
+      [&](const Team& team) { return std::make_unique<MatrixSource<P, T>>(view, f, team); },
       std::move(owner));
 }
 
@@ -117,6 +118,8 @@ std::shared_ptr<Gram> gram_of_products(const std::shared_ptr<Gram>& products,
     if (options.precision == Precision::float64)
       throw std::invalid_argument(
           "Kernel values in float64 can not be made from products in float32.");
+    if (f.kind != KernelKind::rbf)
+      throw std::invalid_argument("Products in float32 serve the rbf kernel only.");
     return gram_of_view<float, float>({static_cast<const float*>(data), n, stride}, f, options,
                                       products);
   }
@@ -132,7 +135,7 @@ std::shared_ptr<Gram> gram_of_array(Matrix array, const GramOptions& options) {
                                 std::to_string(array.shape(0)) + " x " +
                                 std::to_string(array.shape(1)) + ".");
   const MatrixView<double> view{array.data(), array.shape(0), array.shape(1)};
-  const KernelFunction as_it_is{KernelKind::dot};
+  const KernelFunction as_it_is{KernelKind::linear};
   Owner owner = options.capacity == 0 ? Owner() : keep_alive(nb::cast(array));
   if (options.precision == Precision::float32)
     return gram_of_view<double, float>(view, as_it_is, options, std::move(owner));

@@ -22,8 +22,6 @@ template <class F> void take_pointer(F& target, nb::handle functions, const char
 
 void use_blas(nb::handle cython_blas, nb::handle cython_lapack) {
   Blas& b = blas();
-  take_pointer(b.sgemm, cython_blas, "sgemm");
-  take_pointer(b.dgemm, cython_blas, "dgemm");
   take_pointer(b.dsyrk, cython_blas, "dsyrk");
   take_pointer(b.dtrsm, cython_blas, "dtrsm");
   take_pointer(b.dtrsv, cython_blas, "dtrsv");

@@ -1,11 +1,17 @@
 // Uninitialised memory on 64-byte boundaries. Large pieces ask the system for huge pages: the
-// faults of a gigabyte in small pages cost a second.
+// faults of a gigabyte in small pages cost a second. What is never touched costs nothing.
 #pragma once
 
 #include <cstddef>
 #include <utility>
 
 namespace alphapath {
+
+inline constexpr std::size_t row_padding = 16; // elements; rows are padded to a multiple of it
+
+inline std::size_t padded(std::size_t n) {
+  return (n + row_padding - 1) / row_padding * row_padding;
+}
 
 void* allocate_aligned(std::size_t bytes);
 void release_aligned(void* memory, std::size_t bytes);
@@ -26,6 +32,9 @@ public:
 
   T* data() { return data_; }
   const T* data() const { return data_; }
+  T& operator[](std::size_t i) { return data_[i]; }
+  const T& operator[](std::size_t i) const { return data_[i]; }
+  bool is_empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
   std::size_t nbytes() const { return size_ * sizeof(T); }
 

@@ -30,31 +30,43 @@ std::span<const double> shift_for(const Samples& samples, KernelKind kind) {
   return samples.centre();
 }
 
-std::vector<double> offsets_for(const Samples& samples, KernelKind kind) {
-  if (kind == KernelKind::linear)
-    return samples.linear_offsets();
-  return std::vector<double>(samples.size(), kind == KernelKind::rbf ? 0.5 : 0.0);
+template <class P>
+Offsets<P> offsets_for(const Samples& samples, const KernelFunction& f, const Panels<P>& panels) {
+  if (!has_centre(f.kind))
+    return {constant_offsets(f.kind, samples.size()), true};
+  CentreProducts centre = samples.products_with_centre();
+  if (f.kind == KernelKind::linear) { // the panels hold centred rows
+    for (double& product : centre.with_rows)
+      product -= centre.squared_norm / 2;
+    return {std::move(centre.with_rows), true};
+  }
+  const std::vector<double> squared_norms(panels.norms(), panels.norms() + samples.size());
+  return {offsets_about(f, centre, squared_norms), false};
 }
 
 } // namespace
 
 Route choose_route(const Samples& samples, const KernelFunction& f, Precision precision) {
+  // Offsets cancel what is common to all values; that must not be rounded before.
+  if (f.kind == KernelKind::poly || f.kind == KernelKind::sigmoid)
+    return Route::double_products;
   const RowStatistics& rows = is_shift_invariant(f.kind) ? samples.centred() : samples.raw();
   // Integers: products and distances, at most 4 max|x|^2, are exact in float below 2^24.
   const bool is_exact = rows.is_integer && rows.max_squared_norm <= 0x1p22;
   const bool wants_float = precision == Precision::float32;
   if (wants_float && is_exact)
     return Route::float_products;
-  // Products that are kept must serve every gamma; a linear kernel has no scale to compare with.
+  // Products that are kept must serve every gamma.
   if (f.kind == KernelKind::squared_distance)
     return is_exact ? Route::double_products : Route::double_differences;
-  if (f.kind == KernelKind::linear || f.kind == KernelKind::dot)
+  // A linear kernel has no scale to compare with.
+  if (f.kind != KernelKind::rbf)
     return Route::double_products;
   const double scale = f.gamma * rows.max_squared_norm;
   if (wants_float && scale * 0x1p-22 <= 2e-6)
     return Route::float_products;
   const bool is_accurate = scale * 0x1p-51 <= 1e-11;
-  return is_accurate || !is_distance(f.kind) ? Route::double_products : Route::double_differences;
+  return is_accurate ? Route::double_products : Route::double_differences;
 }
 
 template <class P, class T> struct DenseSource<P, T>::Tile {
@@ -71,7 +83,8 @@ template <class P, class T>
 DenseSource<P, T>::DenseSource(const Samples& samples, const KernelFunction& f, Route route,
                                const Team& team)
     : panels_(samples, shift_for(samples, f.kind), team), f_(f),
-      is_difference_(route == Route::double_differences), offsets_(offsets_for(samples, f.kind)) {}
+      is_difference_(route == Route::double_differences),
+      offsets_(offsets_for(samples, f, panels_)) {}
 
 /// products[i * tile_size + j] for all rows of `left` and n_columns (rounded up to whole panels)
 /// from `column`, a multiple of the panel width. On the diagonal what lies wholly below it is
@@ -111,10 +124,10 @@ void DenseSource<P, T>::clear_behind_panels(std::span<const Left> left, std::siz
 template <class P, class T>
 void DenseSource<P, T>::apply(std::size_t row, std::size_t column, std::size_t n, const P* products,
                               T* values) const {
-  simd::Norms<P> norms;
-  if (!is_difference_)
-    norms = {panels_.norms()[row], panels_.norms() + column};
-  apply_kernel<P, T>()(f_, norms, products, padded(n), values);
+  simd::Terms<P> terms = offsets_.terms(row, column);
+  if (is_distance(f_.kind) && !is_difference_)
+    terms = {panels_.norms()[row], panels_.norms() + column};
+  apply_kernel<P, T>()(f_, terms, products, padded(n), values);
 }
 
 template <class P, class T>
@@ -214,12 +227,12 @@ template <class P, class T> std::vector<double> DenseSource<P, T>::diagonal() co
   std::vector<double> values(size(), 0.0);
   if (is_distance(f_.kind))
     return values;
-  alignas(64) P product[16] = {};
-  alignas(64) T value[16];
+  alignas(64) P product[cell] = {};
+  alignas(64) T value[cell];
   for (std::size_t i = 0; i < size(); ++i) {
-    product[0] = panels_.norms()[i];
-    apply_kernel<P, T>()(f_, {}, product, 16, value);
-    values[i] = static_cast<double>(value[0]);
+    product[i % cell] = panels_.norms()[i];
+    apply_kernel<P, T>()(f_, offsets_.terms(i, i / cell * cell), product, cell, value);
+    values[i] = static_cast<double>(value[i % cell]);
   }
   return values;
 }

@@ -3,11 +3,13 @@
 // Three routes to the same number, the quickest that is accurate enough:
 //  float products:    |x|^2 + |z|^2 - 2 x'z on centred rows. The exponent of rbf is then wrong by
 //                     about gamma max|x|^2 2^-22; integers are exact.
-//  double products:   the same with 2^-51, rounded at the end.
+//  double products:   the same with 2^-51, rounded at the end. Always for poly and sigmoid, whose
+//                     offsets are taken off in double.
 //  double differences: sum (x_k - z_k)^2, wrong by a relative d 2^-53 only, at half the speed.
 #pragma once
 
 #include "buffer.hpp"
+#include "centring.hpp"
 #include "panels.hpp"
 #include "row_source.hpp"
 
@@ -28,7 +30,7 @@ public:
   void write_rows(std::span<const std::size_t> which, std::span<T* const> out) const override;
   void write_matrix(T* matrix, const Team& team) const override;
   std::vector<double> diagonal() const override;
-  std::vector<double> offsets() const override { return offsets_; }
+  std::vector<double> offsets() const override { return offsets_.values(); }
 
 private:
   /// Up to PairOps::group rows, element k of row r at [k * lda + r].
@@ -51,7 +53,7 @@ private:
   Panels<P> panels_;
   KernelFunction f_;
   bool is_difference_;
-  std::vector<double> offsets_;
+  Offsets<P> offsets_;
 };
 
 } // namespace alphapath

@@ -8,7 +8,8 @@ enum class KernelKind { linear, rbf, poly, sigmoid, dot, squared_distance };
 
 /// linear x'z, rbf expm1(-gamma |x-z|^2), poly (gamma x'z + coef0)^degree,
 /// sigmoid tanh(gamma x'z + coef0); dot x'z and squared_distance |x-z|^2 are what the others can
-/// be made of. linear works on centred rows and has offsets, dot on the rows as they are.
+/// be made of. Stored values of linear, poly and sigmoid are centred (centring.hpp), those of dot
+/// and squared_distance are not.
 struct KernelFunction {
   KernelKind kind = KernelKind::linear;
   double gamma = 1.0;

@@ -1,8 +1,8 @@
 // Where stored kernel values come from: dense panels, sparse rows, kept products, a given array.
 #pragma once
 
-#include "aligned.hpp"
 #include "alphapath/kernel_rows.hpp"
+#include "buffer.hpp"
 #include "kernel_function.hpp"
 #include "parallel.hpp"
 #include "samples.hpp"

@@ -77,6 +77,15 @@ void Samples::mark_not_finite() {
   raw_.max_squared_norm = centred_.max_squared_norm = std::numeric_limits<double>::infinity();
 }
 
+/// Sums of columns to their means.
+void Samples::finish_centre() {
+  for (double& mean : centre_) {
+    mean /= static_cast<double>(n_);
+    if (raw_.is_integer)
+      mean = std::nearbyint(mean);
+  }
+}
+
 void Samples::compute_dense_statistics() {
   std::vector<double> row(d_);
   centre_.assign(d_, 0.0);
@@ -94,11 +103,7 @@ void Samples::compute_dense_statistics() {
     if (!std::isfinite(squared_norm))
       return mark_not_finite();
   }
-  for (double& mean : centre_) {
-    mean /= static_cast<double>(n_);
-    if (raw_.is_integer)
-      mean = std::nearbyint(mean);
-  }
+  finish_centre();
   centred_.is_integer = raw_.is_integer;
   for (std::size_t i = 0; i < n_; ++i) {
     copy_row(i, centre_, row.data());
@@ -108,36 +113,42 @@ void Samples::compute_dense_statistics() {
 }
 
 void Samples::compute_sparse_statistics() {
+  centre_.assign(d_, 0.0);
   raw_.is_integer = std::all_of(csr_.values.begin(), csr_.values.end(), is_whole);
   for (std::size_t i = 0; i < n_; ++i) {
     double squared_norm = 0;
     for (auto at = csr_.indptr[i]; at < csr_.indptr[i + 1]; ++at) {
-      const double x = csr_.values[static_cast<std::size_t>(at)];
-      squared_norm += x * x;
+      const auto k = static_cast<std::size_t>(at);
+      squared_norm += csr_.values[k] * csr_.values[k];
+      centre_[static_cast<std::size_t>(csr_.indices[k])] += csr_.values[k];
     }
     raw_.max_squared_norm = std::max(raw_.max_squared_norm, squared_norm);
     if (!std::isfinite(squared_norm))
       return mark_not_finite();
   }
+  finish_centre();
   centred_ = raw_;
 }
 
-std::vector<double> Samples::linear_offsets() const {
-  std::vector<double> offsets(n_, 0.0);
-  if (centre_.empty())
-    return offsets;
-  double half = 0;
-  for (double m : centre_)
-    half += m * m / 2;
-  std::vector<double> row(d_);
-  for (std::size_t i = 0; i < n_; ++i) {
-    copy_row(i, {}, row.data());
-    double sum = 0;
-    for (std::size_t k = 0; k < d_; ++k)
-      sum += centre_[k] * row[k];
-    offsets[i] = sum - half;
+CentreProducts Samples::products_with_centre() const {
+  CentreProducts products{std::vector<double>(n_, 0.0), 0.0};
+  for (const double m : centre_)
+    products.squared_norm += m * m;
+  if (is_dense_) {
+    std::vector<double> row(d_);
+    for (std::size_t i = 0; i < n_; ++i) {
+      copy_row(i, {}, row.data());
+      for (std::size_t k = 0; k < d_; ++k)
+        products.with_rows[i] += centre_[k] * row[k];
+    }
+    return products;
   }
-  return offsets;
+  for (std::size_t i = 0; i < n_; ++i)
+    for (auto at = csr_.indptr[i]; at < csr_.indptr[i + 1]; ++at) {
+      const auto k = static_cast<std::size_t>(at);
+      products.with_rows[i] += centre_[static_cast<std::size_t>(csr_.indices[k])] * csr_.values[k];
+    }
+  return products;
 }
 
 } // namespace alphapath

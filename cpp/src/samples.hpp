@@ -23,6 +23,12 @@ struct RowStatistics {
   bool is_integer = false;
 };
 
+/// Inner products of the rows with a centre m.
+struct CentreProducts {
+  std::vector<double> with_rows; // m'x_i
+  double squared_norm = 0;       // m'm
+};
+
 class Samples {
 public:
   /// Row-major, n x d; the memory must outlive this.
@@ -36,8 +42,8 @@ public:
   bool is_dense() const { return is_dense_; }
   const CsrView& csr() const { return csr_; }
 
-  /// Column means, rounded to integers where the data is integer-valued (distances stay exact);
-  /// empty for sparse data, which is never shifted.
+  /// Column means, rounded to integers where the data is integer-valued (products and distances
+  /// stay exact). Sparse rows are never shifted by them.
   const std::vector<double>& centre() const { return centre_; }
   const RowStatistics& centred() const { return centred_; }
   const RowStatistics& raw() const { return raw_; }
@@ -45,12 +51,13 @@ public:
   /// Writes row i minus `shift` (d values, or empty for none) to out[0 .. d). Dense data only.
   void copy_row(std::size_t i, std::span<const double> shift, double* out) const;
 
-  /// centre'x_i - |centre|^2 / 2: what the centred linear kernel lacks. Zeros for sparse data.
-  std::vector<double> linear_offsets() const;
+  /// Of every row, unshifted, with centre().
+  CentreProducts products_with_centre() const;
 
 private:
   void compute_dense_statistics();
   void compute_sparse_statistics();
+  void finish_centre();
   void mark_not_finite();
 
   std::size_t n_ = 0;

@@ -56,11 +56,11 @@ template <class T> void Smo<T>::work_on(std::vector<std::uint32_t> members) {
   rows_ = std::make_unique<WorkingRows<T>>(state_.problem.kernel, members_,
                                            state_.options.memory_limit);
   const std::size_t stride = rows_->stride();
-  g_ = make_aligned<T>(stride);
-  diagonal_ = make_aligned<T>(stride);
+  g_ = Buffer<T>(stride);
+  diagonal_ = Buffer<T>(stride);
   marks_.assign(stride / row_padding, {});
-  std::fill_n(g_.get(), stride, T(0));
-  std::fill_n(diagonal_.get(), stride, T(0));
+  std::fill_n(g_.data(), stride, T(0));
+  std::fill_n(diagonal_.data(), stride, T(0));
   for (std::size_t k = 0; k < members_.size(); ++k) {
     diagonal_[k] = static_cast<T>(state_.problem.kernel.diagonal()[members_[k]]);
     mark(k);
@@ -73,13 +73,13 @@ template <class T> void Smo<T>::load_gradient(double middle) {
   for (std::size_t k = 0; k < members_.size(); ++k)
     g_[k] = static_cast<T>(state_.gradient[members_[k]] - middle);
   drift_squared_ = 0;
-  update(g_.get(), g_.get(), 0);
+  update(g_.data(), g_.data(), 0);
 }
 
 template <class T> void Smo<T>::update(const T* row_i, const T* row_j, double step) {
-  extremes_ = ALPHAPATH_DISPATCH(update_and_select<T>)(g_.get(), row_i, row_j, static_cast<T>(step),
-                                                       marks_.data(), marks_.size(),
-                                                       static_cast<T>(state_.problem.epsilon));
+  extremes_ = ALPHAPATH_DISPATCH(update_and_select<T>)(
+      g_.data(), row_i, row_j, static_cast<T>(step), marks_.data(), marks_.size(),
+      static_cast<T>(state_.problem.epsilon));
 }
 
 template <class T> void Smo<T>::mark(std::size_t k) {
@@ -166,7 +166,7 @@ template <class T> typename Smo<T>::Pause Smo<T>::iterate(double tol, std::int64
       prefetch_rows();
     const std::size_t ki = static_cast<std::size_t>(extremes_.arg_up);
     const T* row_i = rows_->row(ki, 0);
-    const auto partner = select(g_.get(), row_i, diagonal_.get(), diagonal_[ki], extremes_.min_up,
+    const auto partner = select(g_.data(), row_i, diagonal_.data(), diagonal_[ki], extremes_.min_up,
                                 marks_.data(), marks_.size(), epsilon);
     if (!(partner.gain > 0))
       return Pause::stuck;
@@ -261,8 +261,8 @@ template <class T> void Smo<T>::compact() {
     return;
   work_on(std::move(active));
   is_compacted_ = true;
-  std::copy(g_active.begin(), g_active.end(), g_.get());
-  update(g_.get(), g_.get(), 0);
+  std::copy(g_active.begin(), g_active.end(), g_.data());
+  update(g_.data(), g_.data(), 0);
 }
 
 template <class T> bool Smo<T>::run(double tol) {

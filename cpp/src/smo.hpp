@@ -44,7 +44,7 @@ private:
   SmoState& state_;
   std::vector<std::uint32_t> members_; // working position -> instance
   std::unique_ptr<WorkingRows<T>> rows_;
-  AlignedArray<T> g_, diagonal_;
+  Buffer<T> g_, diagonal_;
   std::vector<simd::Marks> marks_;
   simd::Extremes<T> extremes_{};
   double drift_squared_ = 0; // estimated square of the rounding error gathered in g_

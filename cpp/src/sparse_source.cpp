@@ -7,11 +7,34 @@
 
 namespace alphapath {
 
+namespace {
+
+std::vector<double> squared_norms_of(const Samples& samples) {
+  const CsrView& csr = samples.csr();
+  std::vector<double> norms(padded(samples.size()), 0.0);
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    for (auto at = csr.indptr[i]; at < csr.indptr[i + 1]; ++at) {
+      const double x = csr.values[static_cast<std::size_t>(at)];
+      norms[i] += x * x;
+    }
+  return norms;
+}
+
+Offsets<double> offsets_for(const Samples& samples, const KernelFunction& f,
+                            std::span<const double> norms) {
+  if (!has_centre(f.kind))
+    return {constant_offsets(f.kind, samples.size()), true};
+  const CentreProducts centre = samples.products_with_centre();
+  return {offsets_about(f, centre, norms.first(samples.size())), false};
+}
+
+} // namespace
+
 template <class T>
 SparseSource<T>::SparseSource(const Samples& samples, const KernelFunction& f)
     : samples_(samples), f_(f), column_start_(samples.n_features() + 1, 0),
       row_index_(samples.csr().values.size()), values_(samples.csr().values.size()),
-      norms_(padded(samples.size()), 0.0) {
+      norms_(squared_norms_of(samples)), offsets_(offsets_for(samples, f, norms_)) {
   const CsrView& csr = samples.csr();
   const std::size_t n = samples.size();
   if (n > std::numeric_limits<std::uint32_t>::max())
@@ -27,7 +50,6 @@ SparseSource<T>::SparseSource(const Samples& samples, const KernelFunction& f)
       const std::size_t to = next[static_cast<std::size_t>(csr.indices[source])]++;
       row_index_[to] = static_cast<std::uint32_t>(i);
       values_[to] = csr.values[source];
-      norms_[i] += csr.values[source] * csr.values[source];
     }
   }
 }
@@ -35,6 +57,13 @@ SparseSource<T>::SparseSource(const Samples& samples, const KernelFunction& f)
 template <class T> std::size_t SparseSource<T>::nbytes() const {
   return column_start_.size() * sizeof(std::size_t) + row_index_.size() * sizeof(std::uint32_t) +
          (values_.size() + norms_.size()) * sizeof(double);
+}
+
+template <class T>
+simd::Terms<double> SparseSource<T>::terms(std::size_t i, std::size_t column) const {
+  if (f_.kind == KernelKind::rbf || f_.kind == KernelKind::squared_distance)
+    return {norms_[i], norms_.data() + column};
+  return offsets_.terms(i, column);
 }
 
 /// Values of row i from column `first` (a multiple of 16) on; `products` has padded(size()) items.
@@ -53,8 +82,8 @@ void SparseSource<T>::write_row(std::size_t i, std::size_t first, std::vector<do
     for (auto e = static_cast<std::size_t>(from - row_index_.begin()); e < stop; ++e)
       products[row_index_[e]] += x * values_[e];
   }
-  apply_kernel<double, T>()(f_, {norms_[i], norms_.data() + first}, products.data() + first,
-                            padded(size()) - first, out + first);
+  apply_kernel<double, T>()(f_, terms(i, first), products.data() + first, padded(size()) - first,
+                            out + first);
   clear_padding(out, size());
 }
 
@@ -77,17 +106,16 @@ template <class T> void SparseSource<T>::write_matrix(T* matrix, const Team& tea
 }
 
 template <class T> std::vector<double> SparseSource<T>::diagonal() const {
-  std::vector<T> values(padded(size()));
   std::vector<double> diagonal(size(), 0.0);
   if (f_.kind == KernelKind::rbf || f_.kind == KernelKind::squared_distance)
     return diagonal;
-  apply_kernel<double, T>()(f_, {}, norms_.data(), values.size(), values.data());
-  std::copy_n(values.begin(), size(), diagonal.begin());
+  alignas(64) T value[row_padding];
+  for (std::size_t i = 0; i < size(); ++i) {
+    const std::size_t first = i / row_padding * row_padding;
+    apply_kernel<double, T>()(f_, terms(i, first), norms_.data() + first, row_padding, value);
+    diagonal[i] = static_cast<double>(value[i - first]);
+  }
   return diagonal;
-}
-
-template <class T> std::vector<double> SparseSource<T>::offsets() const {
-  return std::vector<double>(size(), f_.kind == KernelKind::rbf ? 0.5 : 0.0);
 }
 
 template <class T> void mirror_upper(T* matrix, std::size_t n, const Team& team) {

@@ -2,6 +2,7 @@
 // Products are summed in double over ascending k, so symmetry and zero distances are exact.
 #pragma once
 
+#include "centring.hpp"
 #include "row_source.hpp"
 
 #include <cstdint>
@@ -17,9 +18,10 @@ public:
   void write_rows(std::span<const std::size_t> which, std::span<T* const> out) const override;
   void write_matrix(T* matrix, const Team& team) const override;
   std::vector<double> diagonal() const override;
-  std::vector<double> offsets() const override;
+  std::vector<double> offsets() const override { return offsets_.values(); }
 
 private:
+  simd::Terms<double> terms(std::size_t i, std::size_t column) const;
   void write_row(std::size_t i, std::size_t first, std::vector<double>& products, T* out) const;
 
   const Samples& samples_;
@@ -28,6 +30,7 @@ private:
   std::vector<std::uint32_t> row_index_;
   std::vector<double> values_;
   std::vector<double> norms_;
+  Offsets<double> offsets_;
 };
 
 /// Fills the lower triangle from the upper one.

@@ -2,8 +2,8 @@
 // iterates in. Rows that are already so are used where they lie; others are copied on first use.
 #pragma once
 
-#include "aligned.hpp"
 #include "alphapath/kernel_rows.hpp"
+#include "buffer.hpp"
 
 #include <algorithm>
 #include <array>
@@ -28,11 +28,11 @@ public:
     } else if (is_plain) {
       is_pinned_ = true;
     } else if (bytes_to_copy(n_) <= copy_limit) {
-      block_ = make_aligned<T>(n_ * stride_);
+      block_ = Buffer<T>(n_ * stride_);
       is_copied_.assign(n_, 0);
     } else {
       for (auto& slot : slots_)
-        slot = make_aligned<T>(stride_);
+        slot = Buffer<T>(stride_);
     }
   }
 
@@ -49,16 +49,16 @@ public:
       pins_[slot] = kernel_.row(k);
       return static_cast<const T*>(pins_[slot].data);
     }
-    if (block_) {
-      T* out = block_.get() + k * stride_;
+    if (!block_.is_empty()) {
+      T* out = block_.data() + k * stride_;
       if (!is_copied_[k]) {
         copy_row(k, out);
         is_copied_[k] = 1;
       }
       return out;
     }
-    copy_row(k, slots_[slot].get());
-    return slots_[slot].get();
+    copy_row(k, slots_[slot].data());
+    return slots_[slot].data();
   }
 
 private:
@@ -85,9 +85,9 @@ private:
   std::size_t n_, stride_;
   const T* direct_ = nullptr;
   bool is_pinned_ = false;
-  AlignedArray<T> block_;
+  Buffer<T> block_;
   std::vector<char> is_copied_;
-  std::array<AlignedArray<T>, 2> slots_;
+  std::array<Buffer<T>, 2> slots_;
   std::array<KernelRow, 2> pins_;
 };
 

@@ -10,12 +10,14 @@
 namespace alphapath::test {
 
 /// A matrix element under op(): element (i, j) of A or of its transpose.
-template <class T> struct Operand {
-  const T* data;
+struct Operand {
+  const double* data;
   std::ptrdiff_t ld;
   bool is_transposed;
 
-  T operator()(int i, int j) const { return is_transposed ? data[j + i * ld] : data[i + j * ld]; }
+  double operator()(int i, int j) const {
+    return is_transposed ? data[j + i * ld] : data[i + j * ld];
+  }
 };
 
 inline bool is_letter(const char* flag, char letter) {
@@ -26,29 +28,11 @@ inline bool is_transposed(const char* flag) {
   return !is_letter(flag, 'N');
 }
 
-/// C = alpha op(A) op(B) + beta C; C is not read where beta is 0.
-template <class T>
-void naive_gemm(const char* transa, const char* transb, const int* m, const int* n, const int* k,
-                const T* alpha, const T* a, const int* lda, const T* b, const int* ldb,
-                const T* beta, T* c, const int* ldc) {
-  const Operand<T> left{a, *lda, is_transposed(transa)};
-  const Operand<T> right{b, *ldb, is_transposed(transb)};
-  for (int j = 0; j < *n; ++j) {
-    for (int i = 0; i < *m; ++i) {
-      T sum = 0;
-      for (int l = 0; l < *k; ++l)
-        sum += left(i, l) * right(l, j);
-      T& out = c[i + static_cast<std::ptrdiff_t>(j) * *ldc];
-      out = *beta == T(0) ? *alpha * sum : *alpha * sum + *beta * out;
-    }
-  }
-}
-
-/// C = alpha op(A) op(A)' + beta C on one triangle.
+/// C = alpha op(A) op(A)' + beta C on one triangle; C is not read where beta is 0.
 inline void naive_syrk(const char* uplo, const char* trans, const int* n, const int* k,
                        const double* alpha, const double* a, const int* lda, const double* beta,
                        double* c, const int* ldc) {
-  const Operand<double> left{a, *lda, is_transposed(trans)};
+  const Operand left{a, *lda, is_transposed(trans)};
   for (int j = 0; j < *n; ++j) {
     const int first = is_letter(uplo, 'U') ? 0 : j;
     const int last = is_letter(uplo, 'U') ? j : *n - 1;
@@ -64,8 +48,8 @@ inline void naive_syrk(const char* uplo, const char* trans, const int* n, const 
 
 /// x := op(A)^-1 x, items of x `step` apart. op(A) is lower triangular where one of "A is lower"
 /// and "A is transposed" holds.
-inline void naive_triangular_solve(const Operand<double>& a, bool is_lower, bool has_unit_diagonal,
-                                   int n, double* x, std::ptrdiff_t step) {
+inline void naive_triangular_solve(const Operand& a, bool is_lower, bool has_unit_diagonal, int n,
+                                   double* x, std::ptrdiff_t step) {
   for (int s = 0; s < n; ++s) {
     const int i = is_lower ? s : n - 1 - s;
     double value = x[i * step];
@@ -79,7 +63,7 @@ inline void naive_triangular_solve(const Operand<double>& a, bool is_lower, bool
 
 inline void naive_trsv(const char* uplo, const char* trans, const char* diag, const int* n,
                        const double* a, const int* lda, double* x, const int* incx) {
-  const Operand<double> matrix{a, *lda, is_transposed(trans)};
+  const Operand matrix{a, *lda, is_transposed(trans)};
   const bool is_lower = is_letter(uplo, 'L') != is_transposed(trans);
   double* first = *incx >= 0 ? x : x - static_cast<std::ptrdiff_t>(*n - 1) * *incx;
   naive_triangular_solve(matrix, is_lower, is_letter(diag, 'U'), *n, first, *incx);
@@ -91,7 +75,7 @@ inline void naive_trsm(const char* side, const char* uplo, const char* transa, c
                        const int* lda, double* b, const int* ldb) {
   const bool is_left = is_letter(side, 'L');
   const bool solves_transposed = is_transposed(transa) == is_left;
-  const Operand<double> matrix{a, *lda, solves_transposed};
+  const Operand matrix{a, *lda, solves_transposed};
   const bool is_lower = is_letter(uplo, 'L') != solves_transposed;
   const int size = is_left ? *m : *n;
   const int count = is_left ? *n : *m;
@@ -132,8 +116,6 @@ inline void naive_potrf(const char* uplo, const int* n, double* a, const int* ld
 
 inline void use_naive_blas() {
   Blas& b = blas();
-  b.sgemm = naive_gemm<float>;
-  b.dgemm = naive_gemm<double>;
   b.dsyrk = naive_syrk;
   b.dtrsm = naive_trsm;
   b.dtrsv = naive_trsv;

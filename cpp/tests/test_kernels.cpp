@@ -180,8 +180,10 @@ TEST(products_serve_every_parameter) {
     const KernelFunction product{is_distance ? KernelKind::squared_distance : KernelKind::dot};
     const auto kept = make_full_gram<double>(*make_source<double>(samples, product, {}), {});
     const MatrixView<double> view{static_cast<const double*>(kept->full()), n, kept->stride()};
-    check_gram<float>(*make_full_gram<float>(MatrixSource<double, float>(view, f), {}), x, d, f);
-    check_gram<double>(*make_full_gram<double>(MatrixSource<double, double>(view, f), {}), x, d, f);
+    check_gram<float>(*make_full_gram<float>(MatrixSource<double, float>(view, f, {}), {}), x, d,
+                      f);
+    check_gram<double>(*make_full_gram<double>(MatrixSource<double, double>(view, f, {}), {}), x, d,
+                       f);
   }
 }
 

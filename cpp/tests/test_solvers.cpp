@@ -2,8 +2,8 @@
 #include "check.hpp"
 #include "numbers.hpp"
 
-#include "aligned.hpp"
 #include "alphapath/box_problem.hpp"
+#include "buffer.hpp"
 #include "factor.hpp"
 
 #include <algorithm>
@@ -21,9 +21,8 @@ using test::numbers;
 template <class T> class PlainKernel final : public KernelRows {
 public:
   PlainKernel(const std::vector<double>& x, std::size_t d, double gamma)
-      : n_(x.size() / d), values_(make_aligned<T>(n_ * padded(n_))), diagonal_(n_, 0.0),
-        offset_(n_, 0.5) {
-    std::fill_n(values_.get(), n_ * padded(n_), T(0));
+      : n_(x.size() / d), values_(n_ * padded(n_)), diagonal_(n_, 0.0), offset_(n_, 0.5) {
+    std::fill_n(values_.data(), n_ * padded(n_), T(0));
     for (std::size_t i = 0; i < n_; ++i)
       for (std::size_t j = 0; j < n_; ++j) {
         double distance = 0;
@@ -37,8 +36,8 @@ public:
   Precision precision() const override {
     return sizeof(T) == sizeof(float) ? Precision::float32 : Precision::float64;
   }
-  const void* full() const override { return values_.get(); }
-  KernelRow row(std::size_t i) const override { return {values_.get() + i * stride(), {}}; }
+  const void* full() const override { return values_.data(); }
+  KernelRow row(std::size_t i) const override { return {values_.data() + i * stride(), {}}; }
   void prefetch(std::span<const std::size_t>) const override {}
   std::span<const double> diagonal() const override { return diagonal_; }
   std::span<const double> offset() const override { return offset_; }
@@ -48,7 +47,7 @@ public:
 
 private:
   std::size_t n_;
-  AlignedArray<T> values_;
+  Buffer<T> values_;
   std::vector<double> diagonal_, offset_;
 };
 

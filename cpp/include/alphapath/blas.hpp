@@ -5,12 +5,6 @@
 namespace alphapath {
 
 struct Blas {
-  using Gemm32 = void (*)(const char*, const char*, const int*, const int*, const int*,
-                          const float*, const float*, const int*, const float*, const int*,
-                          const float*, float*, const int*);
-  using Gemm64 = void (*)(const char*, const char*, const int*, const int*, const int*,
-                          const double*, const double*, const int*, const double*, const int*,
-                          const double*, double*, const int*);
   using Syrk64 = void (*)(const char*, const char*, const int*, const int*, const double*,
                           const double*, const int*, const double*, double*, const int*);
   using Trsm64 = void (*)(const char*, const char*, const char*, const char*, const int*,
@@ -20,8 +14,6 @@ struct Blas {
                           const int*, double*, const int*);
   using Potrf64 = void (*)(const char*, const int*, double*, const int*, int*);
 
-  Gemm32 sgemm = nullptr;
-  Gemm64 dgemm = nullptr;
   Syrk64 dsyrk = nullptr;
   Trsm64 dtrsm = nullptr;
   Trsv64 dtrsv = nullptr;

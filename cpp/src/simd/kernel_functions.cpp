@@ -37,7 +37,7 @@ void map_row(std::size_t n, O* values, Argument argument, Function function) {
 }
 
 template <class P, class O, class Function>
-void map_distances(P scale, Norms<P> norms, const P* products, std::size_t n, O* values,
+void map_distances(P scale, Terms<P> norms, const P* products, std::size_t n, O* values,
                    Function function) {
   using In = typename Batch<P, O>::in;
   if (norms.columns == nullptr)
@@ -52,29 +52,45 @@ void map_distances(P scale, Norms<P> norms, const P* products, std::size_t n, O*
       function);
 }
 
-template <class P, class O>
-void apply(const KernelFunction& f, Norms<P> norms, const P* products, std::size_t n, O* values) {
+/// function(product) minus the offsets, all in precision P and rounded at the end.
+template <class P, class O, class Function>
+void map_products(Terms<P> offsets, const P* products, std::size_t n, O* values,
+                  Function function) {
   using In = typename Batch<P, O>::in;
-  using V = typename Vec<O>::type;
+  const auto identity = [](typename Vec<O>::type x) { return x; };
+  if (offsets.columns == nullptr)
+    return map_row<P>(
+        n, values, [=](std::size_t j) { return function(load<In>(products + j)); }, identity);
+  map_row<P>(
+      n, values,
+      [=](std::size_t j) {
+        return function(load<In>(products + j)) - (offsets.row + load<In>(offsets.columns + j));
+      },
+      identity);
+}
+
+template <class P, class O>
+void apply(const KernelFunction& f, Terms<P> terms, const P* products, std::size_t n, O* values) {
+  using In = typename Batch<P, O>::in;
   const P gamma = static_cast<P>(f.gamma);
   const P coef0 = static_cast<P>(f.coef0);
   const unsigned degree = f.degree;
-  const auto plain = [=](std::size_t j) { return load<In>(products + j); };
-  const auto affine = [=](std::size_t j) { return gamma * load<In>(products + j) + coef0; };
-  const auto identity = [](V x) { return x; };
   switch (f.kind) {
   case KernelKind::linear:
   case KernelKind::dot:
-    return map_row<P>(n, values, plain, identity);
+    return map_products(terms, products, n, values, [](In x) { return x; });
   case KernelKind::squared_distance:
-    return map_distances(P(1), norms, products, n, values, identity);
+    return map_distances(P(1), terms, products, n, values,
+                         [](typename Vec<O>::type x) { return x; });
   case KernelKind::rbf:
-    return map_distances(-gamma, norms, products, n, values,
-                         [](V x) { return expm1_nonpositive<O>(x); });
+    return map_distances(-gamma, terms, products, n, values,
+                         [](typename Vec<O>::type x) { return expm1_nonpositive<O>(x); });
   case KernelKind::poly:
-    return map_row<P>(n, values, affine, [=](V x) { return integer_power(x, degree); });
+    return map_products(terms, products, n, values,
+                        [=](In x) { return integer_power(gamma * x + coef0, degree); });
   case KernelKind::sigmoid:
-    return map_row<P>(n, values, affine, [](V x) { return tanh_any<O>(x); });
+    return map_products(terms, products, n, values,
+                        [=](In x) { return tanh_any<P>(gamma * x + coef0); });
   }
 }
 
@@ -95,19 +111,19 @@ template <class T, class Value> void map_array(const T* x, std::size_t n, T* out
 
 } // namespace
 
-void apply_f32_f32(const KernelFunction& f, Norms<float> norms, const float* products,
+void apply_f32_f32(const KernelFunction& f, Terms<float> terms, const float* products,
                    std::size_t n, float* values) {
-  apply(f, norms, products, n, values);
+  apply(f, terms, products, n, values);
 }
 
-void apply_f64_f32(const KernelFunction& f, Norms<double> norms, const double* products,
+void apply_f64_f32(const KernelFunction& f, Terms<double> terms, const double* products,
                    std::size_t n, float* values) {
-  apply(f, norms, products, n, values);
+  apply(f, terms, products, n, values);
 }
 
-void apply_f64_f64(const KernelFunction& f, Norms<double> norms, const double* products,
+void apply_f64_f64(const KernelFunction& f, Terms<double> terms, const double* products,
                    std::size_t n, double* values) {
-  apply(f, norms, products, n, values);
+  apply(f, terms, products, n, values);
 }
 
 void expm1_f32(const float* x, std::size_t n, float* out) {

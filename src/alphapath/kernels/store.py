@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from .. import _core
 from ..errors import KernelError
-from .base import Kernel
+from .base import FloatArray, Kernel
 from .policy import (
     SMALL,
     Layout,
@@ -100,7 +100,8 @@ class KernelStore:
         """Keep squared distances (rbf) or dot products (poly, sigmoid) from their first use on.
 
         Each later view, whatever its gamma, degree or coef0, then costs one function a value. They
-        count against the memory limit, and are kept only where they take at most half of it.
+        count against the memory limit, and are kept only where they take at most half of it. Dot
+        products are kept in float64 for float32 kernels too: centring cancels their leading digits.
         """
         self._keeps_products = True
 
@@ -125,15 +126,19 @@ class KernelStore:
     def _make_view(
         self, kernel: Kernel, key: tuple[Hashable, Precision], is_free: bool, tol: float
     ) -> KernelView:
-        products = self._find_products(kernel, key[1])
+        function = kernel.native_function()
+        given = self._given_matrix(kernel) if function is None else None
+        precision = self._checked_precision(kernel, given, key[1], is_free)
+        products = self._find_products(kernel, precision)
         # Only a float64 that is a luxury may become float32 to fit.
-        is_free = is_free and key[1] == choose_precision(self.n, tol)
-        layout = self._choose_layout(kernel, None if is_free else key[1], tol)
+        may_shrink = is_free and precision == choose_precision(self.n, tol)
+        may_shrink = may_shrink and self._largest(kernel, given) <= FLOAT32_LARGEST
+        layout = self._choose_layout(kernel, None if may_shrink else precision, tol)
         capacity = 0 if layout.is_full else layout.capacity_rows
         options = _core.GramOptions(layout.precision, capacity, self.n_threads)
-        function = kernel.native_function()
         if function is None:
-            gram = _core.gram_of_array(self._given_matrix(kernel), options)
+            assert given is not None
+            gram = _core.gram_of_array(given, options)
         elif products is not None:
             gram = _core.gram_of_products(products, function, options)
         else:
@@ -149,16 +154,32 @@ class KernelStore:
             )
         if precision == "float64" or (precision == "auto" and self.n <= SMALL):
             return "float64"
-        is_native = kernel.native_function() is not None
-        largest = kernel.bound(self._read_samples().max_squared_norm) if is_native else 1.0
-        if precision == "auto":
-            return "float64" if largest > FLOAT32_LARGEST else choose_precision(self.n, tol)
-        if largest > FLOAT32_LARGEST:
-            raise KernelError(
-                f"Values of the {kernel.name} kernel may reach {largest:.3g}, too large for "
-                f"precision='float32'; use 'float64' or scale the features."
-            )
-        return "float32"
+        wanted = choose_precision(self.n, tol) if precision == "auto" else "float32"
+        if kernel.native_function() is None:  # a given matrix is looked at once it is there
+            return wanted
+        return self._checked_precision(kernel, None, wanted, precision == "auto")
+
+    def _checked_precision(
+        self, kernel: Kernel, given: FloatArray | None, precision: Precision, is_free: bool
+    ) -> Precision:
+        """float64 in place of a float32 that can not hold the values."""
+        if precision == "float64":
+            return precision
+        largest = self._largest(kernel, given)
+        if largest <= FLOAT32_LARGEST:
+            return precision
+        if is_free:
+            return "float64"
+        raise KernelError(
+            f"Values of the {kernel.name} kernel may reach {largest:.3g}, too large for "
+            f"precision='float32'; use 'float64' or scale the features."
+        )
+
+    def _largest(self, kernel: Kernel, given: FloatArray | None) -> float:
+        """A bound on |K|; centred values are at most four times as large."""
+        if given is not None:
+            return max(float(given.max()), -float(given.min()))
+        return kernel.bound(self._read_samples().max_squared_norm)
 
     def _choose_layout(self, kernel: Kernel, precision: Precision | None, tol: float) -> Layout:
         left = max(self.memory_limit - self.nbytes, 0)
@@ -174,7 +195,7 @@ class KernelStore:
             return 8 * (self.n + 48) * (int(self._X.shape[1]) + 1)
         return 12 * int(self._X.nnz) + 8 * (self.n + int(self._X.shape[1]) + 32)
 
-    def _given_matrix(self, kernel: Kernel) -> np.ndarray[Any, np.dtype[np.float64]]:
+    def _given_matrix(self, kernel: Kernel) -> FloatArray:
         if isinstance(kernel, Precomputed):
             return check_kernel_matrix(self._X, "The precomputed kernel matrix")
         values = kernel.evaluate(self._X, self._X)
@@ -196,6 +217,8 @@ class KernelStore:
         kind = PRODUCT_OF.get(kernel.name)
         if not self._keeps_products or kind is None:
             return None
+        if kind == "dot":
+            precision = "float64"
         products = self._products.pop(kind, None)
         if products is None or (products.precision == "float32" and precision == "float64"):
             held = sum(other.nbytes for other in self._products.values())
