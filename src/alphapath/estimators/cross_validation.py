@@ -1,0 +1,197 @@
+"""cross_validate: scikit-learn's, with every fold begun from a solution that is already there."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from sklearn import svm
+from sklearn.base import clone, is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils import indexable
+from sklearn.utils.validation import _num_samples
+
+from ..search.folds import Limits, solve_chains
+from ..search.parents import check_seeding
+from .base import BaseSVM
+from .fold_models import FoldModels, Split
+from .fold_table import FoldTable, Scoring, score_accuracy
+from .one_class import OneClassSVM
+from .svc import SVC
+from .svr import SVR
+
+OWN: dict[Any, type[BaseSVM]] = {svm.SVC: SVC, svm.SVR: SVR, svm.OneClassSVM: OneClassSVM}
+
+
+def cross_validate(
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    groups: Any = None,
+    scoring: Any = None,
+    cv: Any = None,
+    n_jobs: int | None = None,
+    params: dict[str, Any] | None = None,
+    seeding: str = "auto",
+    return_train_score: bool = False,
+    return_estimator: bool = False,
+    return_indices: bool = False,
+    error_score: Any = np.nan,
+) -> dict[str, Any]:
+    """Cross-validate an SVM: scikit-learn's answers for a fraction of its time.
+
+    The folds share one kernel matrix, and each begins from the solution of another fold or of all
+    data. The solutions are those that a fit of each fold gives, to the estimator's `tol`.
+
+    With gamma="scale" every training set has its own gamma, as in scikit-learn, and so its own
+    kernel matrix (only the squared distances or dot products are shared): a number for gamma is
+    faster.
+
+    Parameters
+    ----------
+    estimator : SVC, SVR or OneClassSVM
+        Of this library or of scikit-learn. It is not changed.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        For kernel="precomputed", the kernel matrix of all samples.
+    y : array-like of shape (n_samples,), default=None
+    groups : array-like of shape (n_samples,), default=None
+        For the splitter.
+    scoring : str, callable, list, tuple, set or dict, default=None
+        As in scikit-learn. A scorer that asks for the decision function or the predictions of the
+        held-out rows gets them from the solution, without another kernel row.
+    cv : int, splitter or iterable of (train, test), default=None
+        As in scikit-learn; None is 5 folds.
+    n_jobs : int or None, default=None
+        Threads, by joblib; the results do not depend on it.
+    params : dict, default=None
+        {"sample_weight": array of shape (n_samples,)} or nothing.
+    seeding : {"auto", "none"} or a name of `alphapath.seeds.SEEDS`, default="auto"
+        "none" solves every fold from zero. "avg", "top" and "greedy" begin from the solution on
+        all data; the others from the last fold or, where folds overlap (repeated or shuffled
+        cross-validation), from the nearest one solved before. "auto" is "greedy": from all data
+        for ten folds or more, else from the nearest fold; it goes on from zero where the first
+        folds show that this is cheaper.
+    return_train_score, return_estimator, return_indices : bool, default=False
+        As in scikit-learn. For an estimator of scikit-learn, so are the returned ones.
+    error_score : "raise" or number, default=nan
+        The score of a fold whose training set is refused (one class only, say).
+
+    Returns
+    -------
+    dict
+        What scikit-learn returns: `fit_time`, `score_time`, `test_score` or `test_<name>`,
+        `train_...`, `estimator` and `indices`; `fit_time` has an equal share of what the folds
+        share. Besides:
+
+        n_iter, seed_time, solve_time, seed, status : arrays of shape (n_splits,)
+            Summed over the pairs of classes; `seed` is "cold" where a fold began from zero,
+            `status` a number of `alphapath.Status`, -1 for a fold that was refused.
+        certificate : dict of arrays of shape (n_splits,)
+            `objective`, `duality_gap` (summed over the pairs) and `kkt_violation` (the largest).
+        decision_function : array of shape (n_samples,) or (n_samples, n_columns)
+            Out-of-fold decision values (predictions of SVR); the mean where a row is held out more
+            than once, nan where it never is.
+        shared : dict
+            What belongs to no fold: `n_iter` and `solve_time` of the solution on all data, and
+            `setup_time` for checks and the kernel.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Ctrl-C; like every exception that ends the run, it carries the results so far as its
+        attribute `partial`: the same dictionary, with nan and status 3 for folds not done.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from alphapath import SVC
+    >>> from alphapath.model_selection import cross_validate
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cross_validate(SVC(C=10, gamma=0.1), X, y, cv=3)["test_score"].round(2)
+    array([0.98, 0.98, 0.98])
+    """
+    begin = time.perf_counter()
+    check_seeding(seeding)
+    model = as_own(estimator)
+    sample_weight = read_params(params)
+    X, y, groups = indexable(X, y, groups)
+    splits = make_splits(cv, X, y, groups, is_classifier(model))
+    scorer = choose_scorer(model, y, scoring, error_score == "raise")
+    folds = FoldModels(model, X, y, sample_weight, splits)
+    limits = Limits(model.tol, model.max_iter, model.time_limit)
+    chains = folds.make_chains(seeding, limits)
+    given = None if isinstance(estimator, BaseSVM) or not return_estimator else estimator
+    scorings = Scoring(scorer, error_score, return_train_score, return_estimator, given)
+    table = FoldTable(folds, X, y, scorings, time.perf_counter() - begin)
+
+    def reduce(p: int, h: int, solution: Any) -> Any:
+        return folds.reduce(p, h, solution, keep_train=return_train_score)
+
+    def collect() -> dict[str, Any]:
+        results = table.as_dict([chain.full for chain in chains])
+        if return_indices:
+            train, test = zip(*splits, strict=True)
+            results["indices"] = {"train": train, "test": test}
+        return results
+
+    try:
+        for h, fits in solve_chains(chains, len(splits), reduce, n_jobs):
+            table.add(h, list(fits.values()))
+    except BaseException as error:
+        error.partial = collect()  # type: ignore[attr-defined]
+        raise
+    table.report_failures()
+    return collect()
+
+
+def as_own(estimator: Any) -> BaseSVM:
+    """An estimator of this library with the same parameters."""
+    if isinstance(estimator, BaseSVM):
+        return estimator
+    for peer, own in OWN.items():
+        if isinstance(estimator, peer):
+            converted: BaseSVM = own.from_sklearn(clone(estimator))
+            return converted
+    raise TypeError(
+        f"{type(estimator).__name__} can not be begun from another fold's solution; supported are "
+        f"SVC, SVR and OneClassSVM of alphapath and of sklearn.svm. For other estimators and for "
+        f"pipelines use sklearn.model_selection.cross_validate."
+    )
+
+
+def choose_scorer(model: BaseSVM, y: Any, scoring: Any, raises: bool) -> Any:
+    """scikit-learn's scorer, or the same number by a shorter way."""
+    is_accuracy = scoring is None or (isinstance(scoring, str) and scoring == "accuracy")
+    if is_accuracy and is_classifier(model) and type(y) is np.ndarray and y.ndim == 1:
+        return score_accuracy
+    return check_scoring(model, scoring, raise_exc=raises)
+
+
+def read_params(params: dict[str, Any] | None) -> Any:
+    """The sample weights among the parameters of fit; no other is known."""
+    given = dict(params or {})
+    sample_weight = given.pop("sample_weight", None)
+    if given:
+        raise TypeError(
+            f"params has {sorted(given)}; the only parameter of fit is 'sample_weight'."
+        )
+    return sample_weight
+
+
+def make_splits(cv: Any, X: Any, y: Any, groups: Any, classifier: bool) -> list[Split]:
+    """(train, test) as row numbers, whatever the splitter gives."""
+    everybody = np.arange(_num_samples(X))
+    splitter = check_cv(cv, y, classifier=classifier)
+    splits = [
+        (everybody[np.asarray(train)], everybody[np.asarray(test)])
+        for train, test in splitter.split(X, y, groups)
+    ]
+    if not splits:
+        raise ValueError(f"The splitter {cv!r} gave no folds; at least one is needed.")
+    for h, (train, _) in enumerate(splits):
+        if train.size == 0:
+            raise ValueError(f"Fold {h} has no training rows; every fold needs at least one.")
+    return splits

@@ -1,0 +1,257 @@
+"""The dictionary of cross_validate: scores, times and quality, fold by fold."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import FitFailedWarning
+from sklearn.utils import _safe_indexing
+
+from ..problem import FloatArray
+from ..solution import Solution, Status
+from . import one_vs_one
+from .fold_models import FoldModels, PairFit, knowing
+from .training import overall_status
+
+#: The status of a fold whose training set was refused.
+REFUSED = -1
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """What to compute and keep of each fold; `given` is a scikit-learn estimator, or None."""
+
+    scorer: Any
+    error_score: Any
+    wants_train: bool
+    wants_estimator: bool
+    given: Any
+
+
+class FoldTable:
+    """Filled in fold by fold; valid at any time, with nan for what is not there yet."""
+
+    def __init__(
+        self, folds: FoldModels, X: Any, y: Any, scoring: Scoring, setup_time: float
+    ) -> None:
+        self.folds, self.X, self.y, self.scoring = folds, X, y, scoring
+        self.setup_time = setup_time
+        n = len(folds.splits)
+        self.scores: dict[str, list[Any]] = {
+            part: [None] * n for part in (("test", "train") if scoring.wants_train else ("test",))
+        }
+        self.estimators: list[Any] = [None] * n
+        self.columns = {
+            name: np.full(n, np.nan)
+            for name in ("fit_time", "score_time", "seed_time", "solve_time")
+        }
+        self.certificate = {
+            name: np.full(n, np.nan) for name in ("objective", "duality_gap", "kkt_violation")
+        }
+        self.n_iter = np.zeros(n, dtype=np.int64)
+        self.status = np.full(n, int(Status.INTERRUPTED))
+        self.seed = np.full(n, "", dtype=object)
+        self._sums: FloatArray | None = None
+        self._n_held_out = np.zeros(folds.rows.weights.size)
+
+    def add(self, fold: int, fits: Sequence[PairFit]) -> None:
+        """Enter one fold, scored; without fits it is one that was refused."""
+        if fold in self.folds.errors:
+            if self.scoring.error_score == "raise":
+                raise self.folds.errors[fold]
+            self.status[fold] = REFUSED
+            for scores in self.scores.values():
+                scores[fold] = self.scoring.error_score
+            return
+        begin = time.perf_counter()
+        model = self.folds.fitted(fold, fits)
+        infos = [fit.info for fit in fits]
+        seconds = {
+            name: sum(getattr(info, name) for info in infos) for name in ("seed_time", "solve_time")
+        }
+        fit_time = sum(seconds.values()) + time.perf_counter() - begin
+        for name, value in {**seconds, "fit_time": fit_time}.items():
+            self.columns[name][fold] = value
+        self.n_iter[fold] = sum(info.n_iter for info in infos)
+        self.status[fold] = overall_status(infos)
+        self.seed[fold] = "+".join(sorted({info.seed for info in infos}))
+        self.certificate["objective"][fold] = sum(info.objective for info in infos)
+        self.certificate["duality_gap"][fold] = sum(info.duality_gap for info in infos)
+        self.certificate["kkt_violation"][fold] = max(info.kkt_violation for info in infos)
+        self._score(fold, model, fits)
+        if self.scoring.wants_estimator:
+            self.estimators[fold] = self._as_given(model)
+
+    def _score(self, fold: int, model: Any, fits: Sequence[PairFit]) -> None:
+        """Score on the held-out rows, whose decision values are known, and on the others."""
+        begin = time.perf_counter()
+        train, test = self.folds.splits[fold]
+        parts = {"test": (test, np.stack([fit.test_values for fit in fits], axis=1))}
+        if self.scoring.wants_train:
+            known = [fit.train_values for fit in fits if fit.train_values is not None]
+            parts["train"] = (train, np.stack(known, axis=1))
+        for part, (rows, values) in parts.items():
+            X = take_rows(model, self.X, rows, train)
+            y = () if self.y is None else (index_rows(self.y, rows),)
+            with knowing(model, [(X, values)]):
+                self.scores[part][fold] = self._call_scorer(model, X, *y)
+                if part == "test":
+                    self._collect(fold, model, X, values)
+                    self.columns["score_time"][fold] = time.perf_counter() - begin
+
+    def _call_scorer(self, model: Any, X: Any, *y: Any) -> Any:
+        """One score or a dict of them; error_score, with a warning, where the scorer fails."""
+        try:
+            score = self.scoring.scorer(model, X, *y)
+        except Exception as error:
+            if self.scoring.error_score == "raise":
+                raise
+            self._warn_of_score(error)
+            return self.scoring.error_score
+        if not isinstance(score, dict):
+            return as_number(score, self.scoring.scorer)
+        scores = {}
+        for name, value in score.items():
+            if isinstance(value, str):  # the traceback, from a scorer of several metrics
+                self._warn_of_score(value)
+                value = self.scoring.error_score
+            scores[name] = as_number(value, name)
+        return scores
+
+    def _warn_of_score(self, error: Any) -> None:
+        warnings.warn(
+            f"Scoring failed; the score of this fold is set to {self.scoring.error_score}. "
+            f"Details: {error}",
+            UserWarning,
+            stacklevel=2,
+        )
+
+    def _collect(self, fold: int, model: Any, X: Any, values: FloatArray) -> None:
+        """Add the decision values of the held-out rows."""
+        n_classes, codes = self.folds.n_classes, self.folds.codes[fold]
+        if n_classes == 2:
+            found = values[:, 0]
+        elif codes.size == n_classes:
+            found = model.decision_function(X)
+        else:
+            found = spread_columns(model, model.decision_function(X), codes, n_classes)
+        if self._sums is None:
+            self._sums = np.zeros((self._n_held_out.size, *found.shape[1:]))
+        test = self.folds.splits[fold][1]
+        np.add.at(self._sums, test, found)
+        np.add.at(self._n_held_out, test, 1.0)
+
+    def _as_given(self, model: Any) -> Any:
+        given = self.scoring.given
+        if given is None:
+            return model
+        return model.as_sklearn().set_params(**given.get_params(deep=False))
+
+    def report_failures(self) -> None:
+        """As in scikit-learn: an error where all fits failed, a warning where some did."""
+        errors = {h: str(error) for h, error in self.folds.errors.items()}
+        n, n_failed = len(self.folds.splits), len(errors)
+        if not errors:
+            return
+        details = " ".join(sorted(set(errors.values())))
+        if n_failed == n:
+            raise ValueError(f"All the {n} fits failed: {details}")
+        warnings.warn(
+            f"{n_failed} fits failed out of a total of {n}: the score of folds {sorted(errors)} is "
+            f"set to {self.scoring.error_score}. {details}",
+            FitFailedWarning,
+            stacklevel=3,
+        )
+
+    def as_dict(self, full: Sequence[Solution | None]) -> dict[str, Any]:
+        """What there is so far; `full` are the solutions on all data."""
+        solved = [solution.info for solution in full if solution is not None]
+        shared = {
+            "n_iter": sum(info.n_iter for info in solved),
+            "solve_time": sum(info.solve_time for info in solved),
+            "setup_time": self.setup_time,
+        }
+        share = (shared["solve_time"] + self.setup_time) / len(self.n_iter)
+        results: dict[str, Any] = {
+            "fit_time": self.columns["fit_time"] + share,
+            "score_time": self.columns["score_time"],
+        }
+        if self.scoring.wants_estimator:
+            results["estimator"] = list(self.estimators)
+        for part, scores in self.scores.items():
+            results |= aggregate(part, scores, self.scoring.error_score)
+        results |= {"n_iter": self.n_iter, "seed": self.seed, "status": self.status}
+        results |= {name: self.columns[name] for name in ("seed_time", "solve_time")}
+        results |= {"certificate": self.certificate, "shared": shared}
+        results["decision_function"] = self._mean_values()
+        return results
+
+    def _mean_values(self) -> FloatArray:
+        if self._sums is None:
+            return np.full(self._n_held_out.size, np.nan)
+        count = self._n_held_out.reshape(-1, *[1] * (self._sums.ndim - 1))
+        return np.divide(self._sums, count, out=np.full_like(self._sums, np.nan), where=count > 0)
+
+
+def take_rows(model: Any, X: Any, rows: Any, train: Any) -> Any:
+    """Rows of X as `model` would be given them; against the training rows where X is the kernel."""
+    if model.kernel == "precomputed":
+        return np.asarray(X)[np.ix_(rows, train)]
+    return index_rows(X, rows)
+
+
+def index_rows(values: Any, rows: Any) -> Any:
+    """Rows of any container; arrays are not asked which one they are."""
+    return values[rows] if type(values) is np.ndarray else _safe_indexing(values, rows)
+
+
+def score_accuracy(model: Any, X: Any, y: Any) -> float:
+    """The accuracy, without the checks of scikit-learn's, which take longer than a small fold."""
+    return float(np.mean(model.predict(X) == y))
+
+
+def as_number(score: Any, scorer: Any) -> Any:
+    """The score as a Python number."""
+    value = score.item() if hasattr(score, "item") and np.size(score) == 1 else score
+    if not isinstance(value, (int, float, complex)):
+        raise ValueError(
+            f"scoring must return a number, got {score} ({type(score)}) instead. (scorer={scorer})"
+        )
+    return value
+
+
+def aggregate(part: str, scores: Sequence[Any], error_score: Any) -> dict[str, Any]:
+    """`<part>_score`, or `<part>_<name>` for each metric; nan for folds not done."""
+    missing = np.nan if error_score == "raise" else error_score
+    named = next((list(score) for score in scores if isinstance(score, dict)), None)
+    if named is None:
+        return {f"{part}_score": np.array([np.nan if s is None else s for s in scores])}
+
+    def value(score: Any, name: str) -> Any:
+        if isinstance(score, dict):
+            return score.get(name, missing)
+        return np.nan if score is None else score
+
+    return {f"{part}_{name}": np.array([value(s, name) for s in scores]) for name in named}
+
+
+def spread_columns(model: Any, found: FloatArray, codes: Any, n_classes: int) -> FloatArray:
+    """Decision values of a fold that lacks classes, in the columns of all classes.
+
+    One column a class: the smallest number for a class that is not there, as in scikit-learn. One
+    column a pair: nan for a pair that is not there.
+    """
+    if model.decision_function_shape == "ovr":
+        values = np.full((found.shape[0], n_classes), np.finfo(np.float64).min)
+        values[:, codes] = np.stack([-found, found], axis=1) if codes.size == 2 else found
+        return values
+    pairs = one_vs_one.class_pairs(n_classes)
+    values = np.full((found.shape[0], len(pairs)), np.nan)
+    here = [p for p, pair in enumerate(pairs) if np.isin(pair, codes).all()]
+    values[:, here] = -found[:, np.newaxis] if codes.size == 2 else found
+    return values

@@ -1,0 +1,97 @@
+"""Which solution each fold begins from, decided before anything is solved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..seeds import SEEDS
+
+BoolArray = NDArray[np.bool_]
+
+#: The parent of a fold that begins from the solution on all data, or from nothing.
+FULL, COLD = -1, -2
+
+#: Seeds that remove instances, and so begin from the solution on all data.
+FROM_FULL = frozenset({"avg", "top", "greedy"})
+
+#: From as many folds on, "auto" solves all data first: the fit is paid back by the folds.
+MANY_FOLDS = 10
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The seed, and the parent of each fold: an earlier fold, FULL or COLD.
+
+    `may_give_up`: whether the folds go on cold where the first seeded ones cost too much.
+    """
+
+    seed: str
+    parents: Mapping[int, int]
+    may_give_up: bool = False
+
+    @property
+    def needs_full(self) -> bool:
+        return FULL in self.parents.values()
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether a fold waits for another one."""
+        return any(parent >= 0 for parent in self.parents.values())
+
+
+def check_seeding(seeding: str) -> None:
+    """Refuse an unknown name in one sentence."""
+    if seeding not in ("auto", "none", *SEEDS):
+        known = ", ".join(repr(name) for name in SEEDS)
+        raise ValueError(f"seeding is {seeding!r}; it must be 'auto', 'none' or one of {known}.")
+
+
+def make_plan(
+    folds: Sequence[int], held_out: Sequence[BoolArray], seeding: str, wants_full: bool
+) -> Plan:
+    """The plan for the folds numbered `folds` (in that order), by the rule measured for "auto".
+
+    With the solution on all data wanted anyway, or many folds, every fold begins from it by the
+    greedy seed; otherwise by the greedy seed from the nearest fold solved before.
+    """
+    check_seeding(seeding)
+    if seeding == "none":
+        return Plan("cold", dict.fromkeys(folds, COLD))
+    is_auto = seeding == "auto"
+    seed = "greedy" if is_auto else seeding
+    from_full = seed in FROM_FULL
+    if is_auto and not wants_full:
+        from_full = len(folds) >= MANY_FOLDS
+    if from_full:
+        return Plan(seed, dict.fromkeys(folds, FULL), is_auto)
+    return Plan(seed, nearest_earlier(folds, held_out), is_auto)
+
+
+def nearest_earlier(folds: Sequence[int], held_out: Sequence[BoolArray]) -> dict[int, int]:
+    """For each fold the earlier one whose training set differs in the fewest instances.
+
+    Where no two folds hold out a common instance (k-fold) that is simply the last fold, as in
+    the papers; of equals the latest is taken.
+    """
+    parents = {fold: folds[i - 1] if i else COLD for i, fold in enumerate(folds)}
+    if len(folds) < 3:
+        return parents
+    counts = [int(np.count_nonzero(held_out[fold])) for fold in folds]
+    rows = np.concatenate([np.flatnonzero(held_out[fold]) for fold in folds])
+    if np.unique(rows).size == rows.size:
+        return parents
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    n = held_out[folds[0]].size
+    members = sp.csr_array((np.ones(rows.size, dtype=np.int32), rows, indptr), (len(folds), n))
+    common = sp.csr_array(members @ members.T)
+    sizes = np.asarray(counts)
+    for i in range(1, len(folds)):
+        shared = common[[i]].toarray().ravel()[:i]
+        difference = sizes[i] + sizes[:i] - 2 * shared
+        parents[folds[i]] = folds[i - 1 - int(np.argmin(difference[::-1]))]
+    return parents

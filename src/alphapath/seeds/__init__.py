@@ -1,0 +1,28 @@
+"""Seeds: seed(parent, problem) -> Start, a feasible place to begin the next related problem.
+
+The problems share the kernel and the targets and differ in their weights (a fold, another C, other
+sample weights). None means that no feasible start was found: begin cold. The result of a solve does
+not depend on the seed, only its cost does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..problem import Problem, Start
+from ..solution import Solution
+from . import avg, greedy, keep, scale, sir, top, zero
+
+Seed = Callable[[Solution, Problem], Start | None]
+
+SEEDS: dict[str, Seed] = {
+    "zero": zero.seed,
+    "keep": keep.seed,
+    "scale": scale.seed,
+    "sir": sir.seed,
+    "avg": avg.seed,
+    "top": top.seed,
+    "greedy": greedy.seed,
+}
+
+__all__ = ["SEEDS", "Seed"]
