@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from .estimators.cross_validation import cross_validate
+from .estimators.leave_one_out import LeaveOneOutResult, leave_one_out
 
-__all__ = ["cross_validate"]
+__all__ = ["LeaveOneOutResult", "cross_validate", "leave_one_out"]

@@ -256,6 +256,14 @@ class BaseSVM(ModelExchange, BaseEstimator):
 
     # -- predicting
 
+    def _shape_decision(self, values: FloatArray) -> FloatArray:
+        """What `decision_function` returns, from one column a problem."""
+        return values[:, 0]
+
+    def _predictions_of(self, values: FloatArray) -> NDArray[Any]:
+        """What `predict` returns, from one column a problem."""
+        return values[:, 0]
+
     def _decision_values(self, X: Any) -> FloatArray:
         """One column a problem, from blocks of kernel values against the support vectors."""
         check_is_fitted(self, "dual_coef_")

@@ -112,7 +112,7 @@ class OneClassSVM(OutlierMixin, OneProblemSVM):
 
     def decision_function(self, X: Any) -> FloatArray:
         """Positive for inliers, negative for outliers."""
-        return self._decision_values(X)[:, 0]
+        return self._shape_decision(self._decision_values(X))
 
     def score_samples(self, X: Any) -> FloatArray:
         """The decision function without the offset."""
@@ -120,7 +120,10 @@ class OneClassSVM(OutlierMixin, OneProblemSVM):
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """+1 for inliers, -1 for outliers."""
-        return np.where(self.decision_function(X) > 0.0, 1, -1).astype(np.intp, copy=False)
+        return self._predictions_of(self._decision_values(X))
+
+    def _predictions_of(self, values: FloatArray) -> NDArray[np.intp]:
+        return np.where(values[:, 0] > 0.0, 1, -1).astype(np.intp, copy=False)
 
     def _check_targets(self, y: Any, sample_weight: FloatArray) -> FloatArray:
         return np.zeros_like(sample_weight)

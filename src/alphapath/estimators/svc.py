@@ -131,7 +131,15 @@ class SVC(ClassifierMixin, BaseSVM):
 
     def decision_function(self, X: Any) -> FloatArray:
         """Shape (n,) for two classes, else one column a class ("ovr") or a pair ("ovo")."""
-        values = self._decision_values(X)
+        return self._shape_decision(self._decision_values(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Class labels of the rows of X."""
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'.")
+        return self._predictions_of(self._decision_values(X))
+
+    def _shape_decision(self, values: FloatArray) -> FloatArray:
         n_classes = len(self.classes_)
         if n_classes == 2:
             return values[:, 0]
@@ -139,19 +147,14 @@ class SVC(ClassifierMixin, BaseSVM):
             return values
         return np.asarray(_ovr_decision_function(values < 0.0, -values, n_classes))
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Class labels of the rows of X."""
-        if self.break_ties and self.decision_function_shape == "ovo":
-            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'.")
-        n_classes = len(getattr(self, "classes_", ()))
-        if self.break_ties and n_classes > 2:
-            codes = np.argmax(self.decision_function(X), axis=1)
+    def _predictions_of(self, values: FloatArray) -> NDArray[Any]:
+        n_classes = len(self.classes_)
+        if n_classes == 2:
+            codes = (values[:, 0] >= 0.0).astype(np.intp)
+        elif self.break_ties:
+            codes = np.argmax(self._shape_decision(values), axis=1)
         else:
-            values = self._decision_values(X)
-            if n_classes == 2:
-                codes = (values[:, 0] >= 0.0).astype(np.intp)
-            else:
-                codes = np.argmax(one_vs_one.count_votes(values, n_classes), axis=1)
+            codes = np.argmax(one_vs_one.count_votes(values, n_classes), axis=1)
         labels: NDArray[Any] = self.classes_.take(codes)
         return labels
 

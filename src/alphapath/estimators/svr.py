@@ -110,7 +110,7 @@ class SVR(RegressorMixin, OneProblemSVM):
 
     def predict(self, X: Any) -> FloatArray:
         """Predicted values of the rows of X."""
-        return self._decision_values(X)[:, 0]
+        return self._predictions_of(self._decision_values(X))
 
     def _check_targets(self, y: Any, sample_weight: FloatArray) -> FloatArray:
         return np.asarray(y, dtype=np.float64)

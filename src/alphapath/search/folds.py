@@ -40,14 +40,18 @@ class Limits:
     free_set: bool = True
     deadline: float | None = None
 
+    def seconds_left(self) -> float | None:
+        """What a solve may take now; None for no limit."""
+        if self.deadline is None:
+            return self.time_limit
+        left = self.deadline - time.monotonic()
+        if left <= 0.0:
+            raise out_of_time()
+        return left if self.time_limit is None else min(left, self.time_limit)
+
     def solve(self, problem: Problem, start: Any = None) -> Solution:
         """Solve one problem; an interrupt and a missed deadline are exceptions."""
-        seconds = self.time_limit
-        if self.deadline is not None:
-            left = self.deadline - time.monotonic()
-            if left <= 0.0:
-                raise out_of_time()
-            seconds = left if seconds is None else min(left, seconds)
+        seconds = self.seconds_left()
         options: dict[str, Any] = {"free_set": self.free_set} if problem.has_equality else {}
         solution = SOLVERS["smo" if problem.has_equality else "coordinate"](
             problem,

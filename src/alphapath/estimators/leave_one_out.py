@@ -1,0 +1,199 @@
+"""leave_one_out: exact leave-one-out values for little more than one fit."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.metrics import r2_score
+
+from ..kernels import KernelStore
+from ..problem import FloatArray
+from ..search.folds import Limits
+from ..search.leave_one_out import Unfinished, check_seeding, refit_without
+from ..solution import Solution
+from .base import BaseSVM
+from .cross_validation import as_own
+
+
+@dataclass(frozen=True)
+class LeaveOneOutResult:
+    """What the models trained without one row each say about that row.
+
+    Attributes
+    ----------
+    decision_function_ : array of shape (n_samples,) or (n_samples, n_columns)
+        At row i, the decision value (the prediction of SVR) of the model trained without row i;
+        columns as in the estimator's `decision_function`. nan where the run was stopped before.
+    predictions_ : array of shape (n_samples,)
+        Labels, values of SVR, or +-1 of OneClassSVM.
+    score_ : float
+        Accuracy of a classifier, R2 of a regressor over all predictions, the share of +1 for
+        OneClassSVM.
+    n_refits_ : int
+        Problems that were solved again; rows that are no support vectors need none.
+    n_iter_ : int
+        Iterations of all solves, those on all data included.
+    full_time_, refit_time_ : float
+        Seconds for the kernel and the solution on all data, and for the refits.
+    """
+
+    decision_function_: FloatArray
+    predictions_: NDArray[Any]
+    score_: float
+    n_refits_: int
+    n_iter_: int
+    full_time_: float
+    refit_time_: float
+
+
+def leave_one_out(
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    seeding: str = "auto",
+    only_errors: bool = False,
+) -> LeaveOneOutResult:
+    """Exact leave-one-out decision values for every row.
+
+    A row that is no support vector has the value of the model on all data, with no refit (but for
+    OneClassSVM, where nu counts all rows). Each of the others is begun from that model. What scikit-learn derives from the training rows
+    (gamma="scale", class_weight="balanced") is derived from all rows, once.
+
+    Parameters
+    ----------
+    estimator : SVC, SVR or OneClassSVM
+        Of this library or of scikit-learn. It is not changed.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,), default=None
+    sample_weight : array-like of shape (n_samples,), default=None
+        A row of weight 0 trains nothing; its value is the full model's.
+    seeding : {"auto", "none"} or a name of `alphapath.seeds.SEEDS`, default="auto"
+        How a refit begins: "auto" withdraws the row along the exact path of the free set, "none"
+        begins from zero.
+    only_errors : bool, default=False
+        For two classes: only signs are wanted. A row that the model on all data misclassifies
+        stays misclassified without it, so its value is that model's and needs no refit.
+
+    Raises
+    ------
+    KeyboardInterrupt, TimeoutError
+        Ctrl-C, or the estimator's time_limit; the attribute `partial` holds the result so far.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from alphapath import SVC
+    >>> from alphapath.model_selection import leave_one_out
+    >>> X, y = load_iris(return_X_y=True)
+    >>> round(leave_one_out(SVC(C=10, gamma=0.1), X, y).score_, 3)
+    0.967
+    """
+    check_seeding(seeding)
+    model: BaseSVM = clone(as_own(estimator))
+    model._validate_params()
+    if only_errors and not is_classifier(model):
+        raise ValueError("only_errors=True is for classifiers; leave it False for other models.")
+    run = _Run(model, X, y, sample_weight)
+    try:
+        run.solve(seeding, only_errors)
+    except Unfinished as stop:
+        stop.reason.partial = run.result()  # type: ignore[attr-defined]
+        raise stop.reason from None
+    return run.result()
+
+
+class _Run:
+    """One leave-one-out run; what is done can be read at any time."""
+
+    def __init__(self, model: BaseSVM, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
+        begin = time.perf_counter()
+        self.model = model
+        self.rows = model._prepare(X, y, sample_weight, merge=False)
+        if is_classifier(model):
+            _check_classes(model, self.rows.targets, self.rows.weights)
+        store = KernelStore(self.rows.X, memory_limit=model.memory_limit)
+        view = store.view(model._kernel, tol=model.tol)
+        self.problems = list(model._problems_on(view, self.rows))
+        self.values = np.full((self.rows.targets.size, len(self.problems)), np.nan)
+        self.n_refits = self.n_iter = 0
+        self.full_time = time.perf_counter() - begin
+        self.refit_time = 0.0
+
+    def solve(self, seeding: str, only_errors: bool) -> None:
+        limit = self.model.time_limit
+        limits = Limits(
+            self.model.tol,
+            self.model.max_iter,
+            deadline=None if limit is None else time.monotonic() + limit,
+        )
+        for column, problem in enumerate(self.problems):
+            begin = time.perf_counter()
+            full = limits.solve(problem)
+            self.n_iter += full.info.n_iter
+            middle = time.perf_counter()
+            self.full_time += middle - begin
+            self._refit(column, full, seeding, only_errors, limits)
+            self.refit_time += time.perf_counter() - middle
+
+    def _refit(
+        self, column: int, full: Solution, seeding: str, only_errors: bool, limits: Limits
+    ) -> None:
+        values = full.decision_values
+        # Where the sum follows the weights (one class), every row that trains changes the problem.
+        changes = full.beta if full.problem.total_share == 0.0 else full.problem.weights
+        needs_refit = changes != 0.0
+        if only_errors and len(self.problems) == 1:
+            needs_refit &= values * full.problem.targets >= 0.0
+        instances = np.flatnonzero(needs_refit)
+        values[instances] = np.nan
+        stopped: Unfinished | None = None
+        try:
+            done = refit_without(full, instances, seeding, limits)
+        except Unfinished as stop:
+            done, stopped = stop.done, stop
+        values[instances[: done.values.size]] = done.values
+        self.values[:, column] = values
+        self.n_refits += done.values.size
+        self.n_iter += int(done.n_iter.sum())
+        if stopped is not None:
+            raise stopped
+
+    def result(self) -> LeaveOneOutResult:
+        predictions = self.model._predictions_of(self.values)
+        is_done = np.isfinite(self.values).all(axis=1)
+        return LeaveOneOutResult(
+            self.model._shape_decision(self.values),
+            predictions,
+            self._score(predictions[is_done], is_done),
+            self.n_refits,
+            self.n_iter,
+            self.full_time,
+            self.refit_time,
+        )
+
+    def _score(self, predictions: NDArray[Any], is_done: NDArray[np.bool_]) -> float:
+        if predictions.size == 0:
+            return float("nan")
+        if is_regressor(self.model):
+            return float(r2_score(self.rows.targets[is_done], predictions))
+        if is_classifier(self.model):
+            labels = self.model.classes_[self.rows.targets[is_done].astype(np.intp)]
+            return float(np.mean(predictions == labels))
+        return float(np.mean(predictions == 1))
+
+
+def _check_classes(model: Any, codes: FloatArray, weights: FloatArray) -> None:
+    """Two classes, one of them a single row: without it nothing is left to tell apart."""
+    counts = np.bincount(codes[weights > 0.0].astype(np.intp), minlength=len(model.classes_))
+    if len(counts) == 2 and counts.min() == 1:
+        raise ValueError(
+            f"Class {model.classes_[np.argmin(counts)]} has one row only; without it the training "
+            f"set has a single class. Leave-one-out needs at least two rows of each class."
+        )
