@@ -88,7 +88,7 @@ def test_bits_depend_on_nothing_but_the_data(kernel, form):
     np.testing.assert_array_equal(cached.gram.diagonal(), whole.gram.diagonal())
 
 
-@pytest.mark.parametrize("kernel", [Poly(0.2, 3, 1.0), Poly(0.2, 2), Precomputed()])
+@pytest.mark.parametrize("kernel", [Poly(0.2, 3, 1.0), Poly(0.2, 2), Linear(), Precomputed()])
 def test_an_outlier_costs_the_others_no_digits(kernel):
     X = np.random.default_rng(0).normal(size=(200, 5))
     X[7] *= 1e4

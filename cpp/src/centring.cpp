@@ -20,6 +20,8 @@ std::vector<double> apply_to(const KernelFunction& f, std::span<const double> pr
   return values;
 }
 
+} // namespace
+
 double median_magnitude(std::vector<double> values) {
   for (double& value : values)
     value = std::abs(value);
@@ -27,8 +29,6 @@ double median_magnitude(std::vector<double> values) {
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
-
-} // namespace
 
 bool has_centre(KernelKind kind) {
   return kind == KernelKind::linear || kind == KernelKind::poly || kind == KernelKind::sigmoid;

@@ -15,24 +15,27 @@ constexpr std::size_t tile_size = 192;
 // Columns of the smallest piece that is mapped, mirrored or padded.
 constexpr std::size_t cell = 16;
 
-bool is_shift_invariant(KernelKind kind) {
-  return kind == KernelKind::rbf || kind == KernelKind::squared_distance ||
-         kind == KernelKind::linear;
-}
-
 bool is_distance(KernelKind kind) {
   return kind == KernelKind::rbf || kind == KernelKind::squared_distance;
 }
 
+/// Whether the panels hold rows minus the centre: always for distances, for linear where that makes
+/// most rows shorter (an outlier may drag the centre away from them).
+bool is_shifted(const Samples& samples, KernelKind kind) {
+  const bool is_shorter = samples.centred().median_squared_norm < samples.raw().median_squared_norm;
+  return is_distance(kind) || (kind == KernelKind::linear && is_shorter);
+}
+
 std::span<const double> shift_for(const Samples& samples, KernelKind kind) {
-  if (!is_shift_invariant(kind))
+  if (!is_shifted(samples, kind))
     return {};
   return samples.centre();
 }
 
 template <class P>
 Offsets<P> offsets_for(const Samples& samples, const KernelFunction& f, const Panels<P>& panels) {
-  if (!has_centre(f.kind))
+  const bool is_plain = f.kind == KernelKind::linear && !is_shifted(samples, f.kind);
+  if (is_plain || !has_centre(f.kind))
     return {constant_offsets(f.kind, samples.size()), true};
   CentreProducts centre = samples.products_with_centre();
   if (f.kind == KernelKind::linear) { // the panels hold centred rows
@@ -50,7 +53,7 @@ Route choose_route(const Samples& samples, const KernelFunction& f, Precision pr
   // Offsets cancel what is common to all values; that must not be rounded before.
   if (f.kind == KernelKind::poly || f.kind == KernelKind::sigmoid)
     return Route::double_products;
-  const RowStatistics& rows = is_shift_invariant(f.kind) ? samples.centred() : samples.raw();
+  const RowStatistics& rows = is_shifted(samples, f.kind) ? samples.centred() : samples.raw();
   // Integers: products and distances, at most 4 max|x|^2, are exact in float below 2^24.
   const bool is_exact = rows.is_integer && rows.max_squared_norm <= 0x1p22;
   const bool wants_float = precision == Precision::float32;

@@ -1,5 +1,7 @@
 #include "samples.hpp"
 
+#include "centring.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -87,7 +89,7 @@ void Samples::finish_centre() {
 }
 
 void Samples::compute_dense_statistics() {
-  std::vector<double> row(d_);
+  std::vector<double> row(d_), squared_norms(n_);
   centre_.assign(d_, 0.0);
   raw_.is_integer = true;
   for (std::size_t i = 0; i < n_; ++i) {
@@ -100,16 +102,19 @@ void Samples::compute_dense_statistics() {
       is_integer = is_whole(row[k]);
     raw_.is_integer = is_integer;
     raw_.max_squared_norm = std::max(raw_.max_squared_norm, squared_norm);
+    squared_norms[i] = squared_norm;
     if (!std::isfinite(squared_norm))
       return mark_not_finite();
   }
+  raw_.median_squared_norm = median_magnitude(squared_norms);
   finish_centre();
   centred_.is_integer = raw_.is_integer;
   for (std::size_t i = 0; i < n_; ++i) {
     copy_row(i, centre_, row.data());
-    centred_.max_squared_norm =
-        std::max(centred_.max_squared_norm, squared_norm_of(row.data(), d_));
+    squared_norms[i] = squared_norm_of(row.data(), d_);
+    centred_.max_squared_norm = std::max(centred_.max_squared_norm, squared_norms[i]);
   }
+  centred_.median_squared_norm = median_magnitude(std::move(squared_norms));
 }
 
 void Samples::compute_sparse_statistics() {

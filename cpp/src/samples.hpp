@@ -19,6 +19,8 @@ struct CsrView {
 struct RowStatistics {
   /// Infinite where the data holds a NaN or an infinity, or the norms overflow.
   double max_squared_norm = 0;
+  /// Dense data only.
+  double median_squared_norm = 0;
   /// All numbers are integers, so that products are exact while they stay below 2^24 (2^53).
   bool is_integer = false;
 };

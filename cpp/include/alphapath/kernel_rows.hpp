@@ -5,10 +5,9 @@
 // offset_i = k(x_i, m) - k(m, m)/2 with m the mean row; for a given matrix it is the mean of row i
 // minus half the mean of all. Either way the differences are taken in double and then rounded, so
 // K_ii + K_jj - 2 K_ij of stored float32 values keeps its digits however constant K is. (Where an
-// outlier drags the mean away from most rows, poly, sigmoid, sparse linear and given matrices are
-// stored as they are, with offsets 0.) Under sum(beta) = const an offset only shifts every
-// gradient by the same number, so solvers with the equality constraint work on the stored values
-// as they are; those without it add the offsets back.
+// outlier drags the mean away from most rows, these are stored as they are, offsets 0.) Under
+// sum(beta) = const an offset only shifts every gradient by the same number, so solvers with the
+// equality constraint work on the stored values as they are; those without it add the offsets back.
 #pragma once
 
 #include <cstddef>
