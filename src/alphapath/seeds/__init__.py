@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from ..problem import Problem, Start
 from ..solution import Solution
-from . import avg, greedy, keep, mir, scale, sir, top, zero
+from . import ato, avg, greedy, keep, mir, scale, sir, top, zero
 
 Seed = Callable[[Solution, Problem], Start | None]
 
@@ -21,6 +21,7 @@ SEEDS: dict[str, Seed] = {
     "scale": scale.seed,
     "sir": sir.seed,
     "mir": mir.seed,
+    "ato": ato.seed,
     "avg": avg.seed,
     "top": top.seed,
     "greedy": greedy.seed,

@@ -55,9 +55,10 @@ def fit_added(move: Move) -> FloatArray:
         right += block.T @ goal[rows]
     normal.flat[:: n_added + 1] += RIDGE * max(float(np.trace(normal)) / n_added, 1e-300)
     try:
-        return np.asarray(linalg.solve(normal, right, assume_a="pos", check_finite=False))
+        factor = linalg.cho_factor(normal, lower=True, check_finite=False)
     except linalg.LinAlgError:
         return np.asarray(linalg.lstsq(normal, right, check_finite=False)[0])
+    return np.asarray(linalg.cho_solve(factor, right, check_finite=False))
 
 
 def find_push(parent: Solution) -> FloatArray:
