@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from ..problem import Problem, Start
 from ..solution import Solution
-from . import avg, greedy, keep, scale, sir, top, zero
+from . import ato, avg, greedy, keep, mir, scale, sir, top, zero
 
 Seed = Callable[[Solution, Problem], Start | None]
 
@@ -20,6 +20,8 @@ SEEDS: dict[str, Seed] = {
     "keep": keep.seed,
     "scale": scale.seed,
     "sir": sir.seed,
+    "mir": mir.seed,
+    "ato": ato.seed,
     "avg": avg.seed,
     "top": top.seed,
     "greedy": greedy.seed,

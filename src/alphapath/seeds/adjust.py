@@ -46,7 +46,8 @@ def adjust(
             moved = np.clip(moved, lower[members], upper[members])
             adjusted = beta.copy()
             # The bound itself, not beta + gap: solvers compare exactly.
-            adjusted[members] = np.where(gaps <= shift, bound[members], moved)
+            is_bounded = gaps <= shift * (1.0 + ROUNDING)
+            adjusted[members] = np.where(is_bounded, bound[members], moved)
             return adjusted
     return None
 
