@@ -100,13 +100,23 @@ def test_weights_and_duplicates():
         assert result.decision_function_[i] == pytest.approx(value, abs=1e-5)
 
 
-def test_only_errors_keeps_every_sign():
+@pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
+@pytest.mark.parametrize("tol", [1e-3, 1e-6])
+def test_only_errors_keeps_every_sign(C, tol):
     X, y = two_classes(80, seed=4)
-    model = SVC(C=1.0, gamma=0.3)
+    model = SVC(C=C, gamma=0.3, tol=tol)
     exact = leave_one_out(model, X, y)
     quick = leave_one_out(model, X, y, only_errors=True)
     np.testing.assert_array_equal(quick.predictions_, exact.predictions_)
     assert quick.n_refits_ < exact.n_refits_
+    assert quick.n_iter_ < exact.n_iter_
+
+
+def test_only_errors_with_three_classes():
+    X, y = load_iris(return_X_y=True)
+    exact = leave_one_out(SVC(C=1.0, gamma=0.5), X, y)
+    quick = leave_one_out(SVC(C=1.0, gamma=0.5), X, y, only_errors=True)
+    np.testing.assert_array_equal(quick.predictions_, exact.predictions_)
 
 
 def test_an_interrupt_keeps_what_is_done(monkeypatch):

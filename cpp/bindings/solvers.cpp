@@ -77,15 +77,18 @@ template <Solver solver> void def_solver(nb::module_& m, const char* name, const
 }
 
 LeaveOneOutResult leave_out(const HeldProblem& held, const Vector& beta, const Vector& gradient,
-                            const Indices& instances, const Vector& total_without,
-                            const SolveOptions& options) {
+                            const Indices& instances, const Vector& totals,
+                            const SolveOptions& options, bool only_signs) {
   const std::size_t n = held.problem.kernel.size();
   const StartPoint full{checked_span(beta, n, "beta"), checked_span(gradient, n, "gradient")};
   const std::vector<std::size_t> which = as_positions(instances, n);
-  if (total_without.shape(0) != which.size())
+  if (totals.shape(0) != which.size())
     throw std::invalid_argument("There must be one total for each instance left out.");
+  std::vector<LeftOut> list;
+  for (std::size_t k = 0; k < which.size(); ++k)
+    list.push_back({which[k], totals.data()[k]});
   return run_watched(options, [&](const SolveOptions& watched) {
-    return leave_one_out(held.problem, full, which, as_span(total_without), watched);
+    return leave_one_out(held.problem, full, list, watched, only_signs);
   });
 }
 
@@ -138,7 +141,7 @@ void bind_solvers(nb::module_& m) {
                    })
       .def_ro("solve_time", &LeaveOneOutResult::solve_time);
   m.def("leave_one_out", &leave_out, nb::arg("problem"), nb::arg("beta"), nb::arg("gradient"),
-        nb::arg("instances"), nb::arg("total_without"), nb::arg("options"),
+        nb::arg("instances"), nb::arg("totals"), nb::arg("options"), nb::arg("only_signs"),
         "Decision values of instances by the models trained without them.");
 }
 

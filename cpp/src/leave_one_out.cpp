@@ -95,8 +95,8 @@ private:
   std::vector<std::size_t> position_;
 };
 
-/// The decision value of t; constants in the gradient cancel against the bias.
-double decision_value(const SmoState& state, std::size_t t) {
+/// Minus the bias, up to the constant in the gradient.
+double level_of(const SmoState& state) {
   double sum = 0;
   std::size_t n_free = 0;
   for (const std::uint32_t i : state.movable)
@@ -104,17 +104,80 @@ double decision_value(const SmoState& state, std::size_t t) {
       sum += state.rising_slope(i);
       ++n_free;
     }
-  const double level =
-      n_free > 0 ? sum / static_cast<double>(n_free) : state.slope_range().middle();
-  return state.gradient[t] + state.problem.targets[t] - level;
+  return n_free > 0 ? sum / static_cast<double>(n_free) : state.slope_range().middle();
+}
+
+/// The decision value of t; the constant in the gradient cancels.
+double decision_value(const SmoState& state, std::size_t t) {
+  return state.gradient[t] + state.problem.targets[t] - level_of(state);
+}
+
+/// Whether the sign of a classifier's decision value at t is that of its optimum already.
+///
+/// With duality gap G the optimal w* has |w - w*| <= sqrt(2 G), so every f_i - f_t is within
+/// delta = sqrt(2 G) max |phi_i - phi_t| of its optimal value. The slope S(b) of the primal in the
+/// bias rises with every f_i + b; the optimal bias is therefore beyond -f_t, on the side of f_t's
+/// sign, as soon as S, at the present f, is still of that sign at -f_t moved by delta.
+class SignTest {
+public:
+  SignTest(const SmoState& state, std::size_t t, double max_distance)
+      : state_(state), t_(t), max_distance_(max_distance) {}
+
+  bool is_certain() const {
+    const double delta = std::sqrt(2 * std::max(duality_gap(), 0.0)) * max_distance_;
+    const double f_t = state_.gradient[t_] + state_.problem.targets[t_];
+    return slope_in_bias(delta - f_t, true) < 0 || slope_in_bias(-delta - f_t, false) > 0;
+  }
+
+private:
+  double duality_gap() const {
+    const double level = level_of(state_);
+    double gap = 0;
+    for (const std::uint32_t i : state_.movable) {
+      const double slope = state_.gradient[i] - level;
+      const double worst = slope > 0 ? state_.problem.lower[i] : state_.problem.upper[i];
+      gap += slope * (state_.beta[i] - worst);
+    }
+    return gap;
+  }
+
+  /// One-sided derivative of the sum of hinge losses at bias b, from the right or from the left.
+  double slope_in_bias(double b, bool from_right) const {
+    double slope = 0;
+    for (const std::uint32_t i : state_.movable) {
+      const double y = state_.problem.targets[i];
+      const double c = y > 0 ? state_.problem.upper[i] : -state_.problem.lower[i];
+      const double excess = state_.gradient[i] + b; // f_i + b - y_i
+      const bool is_above = from_right ? excess >= 0 : excess > 0;
+      if (y > 0 && !is_above)
+        slope -= c;
+      if (y < 0 && is_above)
+        slope += c;
+    }
+    return slope;
+  }
+
+  const SmoState& state_;
+  std::size_t t_;
+  double max_distance_;
+};
+
+/// max |phi_i - phi_t| over all instances.
+template <class T> double max_distance(const KernelRows& kernel, std::size_t t) {
+  const KernelRow row = kernel.row(t);
+  const T* values = static_cast<const T*>(row.data);
+  double largest = 0;
+  for (std::size_t i = 0; i < kernel.size(); ++i)
+    largest = std::max(largest, kernel.diagonal()[i] + kernel.diagonal()[t] -
+                                    2 * static_cast<double>(values[i]));
+  return std::sqrt(largest);
 }
 
 } // namespace
 
 LeaveOneOutResult leave_one_out(const BoxProblem& problem, const StartPoint& full,
-                                std::span<const std::size_t> instances,
-                                std::span<const double> total_without,
-                                const SolveOptions& options) {
+                                std::span<const LeftOut> instances, const SolveOptions& options,
+                                bool only_signs) {
   Watch watch(options.time_limit, options.wants_stop);
   const Withdrawal withdrawal(problem, full.beta, watch);
   std::vector<double> lower(problem.lower.begin(), problem.lower.end());
@@ -125,17 +188,24 @@ LeaveOneOutResult leave_one_out(const BoxProblem& problem, const StartPoint& ful
   SolveOptions each = options;
   FreeSet free_set(problem.kernel);
   LeaveOneOutResult result;
-  for (std::size_t k = 0; k < instances.size() && !watch.should_stop(); ++k) {
-    const std::size_t t = instances[k];
+  for (const auto& [t, total] : instances) {
+    if (watch.should_stop())
+      break;
     lower[t] = upper[t] = 0;
-    without.total = total_without[k];
+    without.total = total;
     if (options.time_limit > 0)
       each.time_limit = std::max(options.time_limit - watch.seconds(), 1e-9);
     SmoState state(without, full, each, free_set);
-    withdrawal.withdraw(t, without.total - problem.total, state.beta);
+    withdrawal.withdraw(t, total - problem.total, state.beta);
     state.restore_sum();
     state.refresh();
     state.is_nearly_solved = true;
+    if (only_signs) {
+      const double distance = problem.kernel.precision() == Precision::float32
+                                  ? max_distance<float>(problem.kernel, t)
+                                  : max_distance<double>(problem.kernel, t);
+      state.is_enough = [test = SignTest(state, t, distance)] { return test.is_certain(); };
+    }
     const Status status = descend(state);
     lower[t] = problem.lower[t];
     upper[t] = problem.upper[t];

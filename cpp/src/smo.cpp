@@ -277,7 +277,10 @@ template <class T> bool Smo<T>::run(double tol) {
     iteration_cost_ = iteration_cost();
     const Pause pause = iterate(tol, period);
     if (pause == Pause::checkpoint) {
-      if (!state_.options.free_set || !try_free_set())
+      const bool has_solved = state_.options.free_set && try_free_set();
+      if (has_solved && state_.is_enough && state_.is_enough())
+        return true;
+      if (!has_solved)
         compact();
       continue;
     }
@@ -288,7 +291,7 @@ template <class T> bool Smo<T>::run(double tol) {
     if (is_compacted_ && pause != Pause::drifted)
       work_on_all();
     const SlopeRange range = state_.slope_range();
-    if (range.violation() <= tol)
+    if (range.violation() <= tol || (state_.is_enough && state_.is_enough()))
       return true;
     load_gradient(range.middle());
     if (pause == Pause::drifted)

@@ -6,6 +6,7 @@
 #include "free_set.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -60,6 +61,8 @@ public:
   // Set by who starts close to the solution with a factor at hand: the first free-set solve then
   // comes early and unconditionally.
   bool is_nearly_solved = false;
+  // Asked when the gradient is up to date: true ends the run before the tolerance is reached.
+  std::function<bool()> is_enough;
   SolveResult result; // counters
 
 private:

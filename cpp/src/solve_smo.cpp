@@ -89,12 +89,12 @@ Status descend(SmoState& state) {
   };
   if (state.watch.is_interrupted() || state.watch.is_out_of_time())
     return *state.limit_reached();
-  if (state.slope_range().violation() <= tol)
+  if (state.slope_range().violation() <= tol || (state.is_enough && state.is_enough()))
     return solved();
   if (kernel.precision() == Precision::float32 ||
       WorkingRows<float>::bytes_to_copy(state.movable.size()) <= state.options.memory_limit) {
     const bool is_coarse_enough = Smo<float>(state).run(std::max(tol, finest_float32_tol));
-    if (is_coarse_enough && tol >= finest_float32_tol)
+    if (is_coarse_enough && (tol >= finest_float32_tol || (state.is_enough && state.is_enough())))
       return solved();
   }
   if (!state.limit_reached() && Smo<double>(state).run(tol))

@@ -12,11 +12,17 @@ struct LeaveOneOutResult {
   double solve_time = 0;
 };
 
-/// For every instance t listed: the decision value at t of the model trained without t, where
-/// `full` is the solution with all instances, and total_without[k] the sum constraint without the
-/// k-th of them. An instance with beta = 0 needs no call: its value is the full model's.
+struct LeftOut {
+  std::size_t instance;
+  double total; // the sum constraint without it
+};
+
+/// For every instance listed: its decision value by the model trained without it, where `full` is
+/// the solution with all instances. An instance whose absence changes nothing (beta = 0, total
+/// unchanged) needs no call: its value is the full model's.
+/// `only_signs`, for classifiers: a refit ends as soon as the sign of the value is certain.
 LeaveOneOutResult leave_one_out(const BoxProblem& problem, const StartPoint& full,
-                                std::span<const std::size_t> instances,
-                                std::span<const double> total_without, const SolveOptions& options);
+                                std::span<const LeftOut> instances, const SolveOptions& options,
+                                bool only_signs);
 
 } // namespace alphapath

@@ -78,8 +78,9 @@ def leave_one_out(
         How a refit begins: "auto" withdraws the row along the exact path of the free set, "none"
         begins from zero.
     only_errors : bool, default=False
-        For two classes: only signs are wanted. A row that the model on all data misclassifies
-        stays misclassified without it, so its value is that model's and needs no refit.
+        For classifiers: only predictions are wanted. A row on the wrong side in the model on all
+        data stays there without it and needs no refit; other refits end as soon as the sign is
+        certain. `decision_function_` then has the right signs only.
 
     Raises
     ------
@@ -149,13 +150,13 @@ class _Run:
         # Where the sum follows the weights (one class), every row that trains changes the problem.
         changes = full.beta if full.problem.total_share == 0.0 else full.problem.weights
         needs_refit = changes != 0.0
-        if only_errors and len(self.problems) == 1:
+        if only_errors:
             needs_refit &= values * full.problem.targets >= 0.0
         instances = np.flatnonzero(needs_refit)
         values[instances] = np.nan
         stopped: Unfinished | None = None
         try:
-            done = refit_without(full, instances, seeding, limits)
+            done = refit_without(full, instances, seeding, limits, only_errors)
         except Unfinished as stop:
             done, stopped = stop.done, stop
         values[instances[: done.values.size]] = done.values

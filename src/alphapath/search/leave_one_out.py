@@ -44,18 +44,25 @@ def check_seeding(seeding: str) -> None:
 
 
 def refit_without(
-    full: Solution, instances: NDArray[np.intp], seeding: str, limits: Limits
+    full: Solution,
+    instances: NDArray[np.intp],
+    seeding: str,
+    limits: Limits,
+    only_signs: bool = False,
 ) -> Refits:
     """The decision value at each instance by the model trained without it.
 
+    `only_signs`: the values need have nothing but the right sign (for "auto", which is quicker so).
     Raises Unfinished, with what is done, on Ctrl-C and where the time is up.
     """
     if seeding == "auto":
-        return _withdraw(full, instances, limits)
+        return _withdraw(full, instances, limits, only_signs)
     return _solve_each(full, instances, seeding, limits)
 
 
-def _withdraw(full: Solution, instances: NDArray[np.intp], limits: Limits) -> Refits:
+def _withdraw(
+    full: Solution, instances: NDArray[np.intp], limits: Limits, only_signs: bool
+) -> Refits:
     seconds = limits.seconds_left()
     left_out = leave_out(
         full,
@@ -63,7 +70,7 @@ def _withdraw(full: Solution, instances: NDArray[np.intp], limits: Limits) -> Re
         tol=limits.tol,
         max_iter=limits.max_iter,
         time_limit=seconds,
-        free_set=limits.free_set,
+        only_signs=only_signs,
     )
     done = Refits(left_out.values, left_out.n_iter)
     if len(done.values) < len(instances):

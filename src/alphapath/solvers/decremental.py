@@ -37,12 +37,13 @@ def leave_out(
     tol: float = 1e-3,
     max_iter: int = -1,
     time_limit: float | None = None,
-    free_set: bool = True,
+    only_signs: bool = False,
 ) -> LeftOut:
     """Decision values at `instances`, each by the model trained without that instance.
 
     `full` solves the problem with all instances to the same tolerance. For an instance with
-    beta = 0 the answer is `full.decision_values`, with no refit.
+    beta = 0 the answer is `full.decision_values`, with no refit. `only_signs`, for a classifier:
+    a refit ends as soon as the sign of its value is certain, by the duality gap.
 
     Examples
     --------
@@ -50,7 +51,7 @@ def leave_out(
     """
     problem = full.problem
     require_equality(problem, has_equality=True, solver="decremental", instead="coordinate")
-    limits = Limits(tol, max_iter, time_limit, free_set)
+    limits = Limits(tol, max_iter, time_limit)
     totals = problem.total - problem.total_share * problem.weights[instances]
     with single_threaded():
         result = _core.leave_one_out(
@@ -60,6 +61,7 @@ def leave_out(
             np.ascontiguousarray(instances, dtype=np.int64),
             np.ascontiguousarray(totals),
             limits.as_options(problem.kernel.spare_bytes),  # type: ignore[attr-defined]
+            only_signs,
         )
     n_done = len(result.statuses)
     is_stopped = n_done < len(instances)
