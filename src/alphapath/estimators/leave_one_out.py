@@ -63,8 +63,9 @@ def leave_one_out(
     """Exact leave-one-out decision values for every row.
 
     A row that is no support vector has the value of the model on all data, with no refit (but for
-    OneClassSVM, where nu counts all rows). Each of the others is begun from that model. What scikit-learn derives from the training rows
-    (gamma="scale", class_weight="balanced") is derived from all rows, once.
+    OneClassSVM, where nu counts all rows). Each of the others is begun from that model. What
+    scikit-learn derives from the training rows (gamma="scale", class_weight="balanced") is derived
+    from all rows, once.
 
     Parameters
     ----------
