@@ -119,8 +119,9 @@ def check_same_answer(seeded: Solution, cold: Solution, tol: float) -> None:
         gap = max(gap, certificate.duality_gap)
     difference = abs(seeded.info.objective - cold.info.objective)
     assert difference <= gap + 1e-10 * max(1.0, float(np.abs(cold.beta).sum()))
-    # Near 0 (a linear one-class model, say) no objective is exact in relative terms.
-    if abs(cold.info.objective) > 0.01 * float(np.abs(cold.beta).sum()):
+    # The stopping rule allows tol * sum|beta|, cold or not: an objective much smaller than that
+    # sum (one class, mostly) is not exact to 1e-3, and only the gap bounds the difference.
+    if abs(cold.info.objective) > 0.05 * float(np.abs(cold.beta).sum()):
         assert difference <= 1e-3 * abs(cold.info.objective)
 
 
