@@ -185,8 +185,9 @@ def make_splits(cv: Any, X: Any, y: Any, groups: Any, classifier: bool) -> list[
     """(train, test) as row numbers, whatever the splitter gives."""
     everybody = np.arange(_num_samples(X))
     splitter = check_cv(cv, y, classifier=classifier)
+    # An empty list would be an array of floats.
     splits = [
-        (everybody[np.asarray(train)], everybody[np.asarray(test)])
+        (everybody[np.asarray(train)] if len(train) else everybody[:0], everybody[np.asarray(test)])
         for train, test in splitter.split(X, y, groups)
     ]
     if not splits:
