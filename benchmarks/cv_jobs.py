@@ -65,7 +65,9 @@ def run_plain_smo(X: Any, y: np.ndarray, case: Case, splits: Any, seeding: str) 
     }
 
 
-def run_ours(case: dict, k: int | str, seedings: list[str], free_set: bool, folder: str) -> Any:
+def run_ours(
+    case: dict, k: int | str, seedings: list[str], free_set: bool, folder: str, at_least: float
+) -> list[dict[str, Any]]:
     """Job: every seeding on one case, compared with the cold run, which comes first."""
     own = Case.from_dict(case)
     X, y = own.load(Path(folder))
@@ -79,7 +81,7 @@ def run_ours(case: dict, k: int | str, seedings: list[str], free_set: bool, fold
     half = np.arange(warm_up.size) % 2 == 0
     function(X[warm_up], y[warm_up], own, [(np.flatnonzero(half), np.flatnonzero(~half))], "none")
     for seeding in seedings:
-        timed = time_calls(lambda s=seeding: function(X, y, own, splits, s))
+        timed = time_calls(lambda s=seeding: function(X, y, own, splits, s), at_least)
         found = timed["value"]
         cold = cold or found
         f, reference = found["f"][held_out], cold["f"][held_out]

@@ -13,7 +13,8 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 from sklearn.utils.validation import _num_samples
 
-from ..search.folds import Limits, solve_chains
+from ..search.chain import Limits
+from ..search.folds import solve_chains
 from ..search.parents import check_seeding
 from .base import BaseSVM
 from .fold_models import FoldModels, Split
