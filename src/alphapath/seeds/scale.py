@@ -12,6 +12,9 @@ from ..problem import FloatArray, Problem, Start
 from ..solution import Solution
 from .move import Move, make_start
 
+#: Relative difference that two roundings leave.
+SAME = 1e-15
+
 
 def seed(parent: Solution, problem: Problem) -> Start | None:
     """The parent's beta, scaled with its box; instances that were held out begin at 0."""
@@ -21,12 +24,24 @@ def seed(parent: Solution, problem: Problem) -> Start | None:
     adjusted = move.adjust(beta, move.added, move.find_free(beta))
     if adjusted is None:
         return None
-    factors = ratio[parent.beta != 0.0]
-    is_uniform = factors.size > 0 and bool((factors == factors[0]).all())
-    if adjusted is beta and is_uniform and parent.problem.kernel is problem.kernel:
-        product = parent.gradient + parent.problem.targets
-        return make_start(beta, factors[0] * product - problem.targets)
-    return move.start_at(adjusted)
+    factor = find_factor(move, adjusted)
+    if factor is None:
+        return move.start_at(adjusted)
+    product = parent.gradient + parent.problem.targets
+    return make_start(adjusted, factor * product - problem.targets)
+
+
+def find_factor(move: Move, beta: FloatArray) -> float | None:
+    """The number that beta is the parent's beta times, to rounding; None where there is none."""
+    old, new = move.parent.problem, move.problem
+    if old.kernel is not new.kernel or old.ridge != new.ridge:
+        return None
+    largest = int(np.abs(move.parent.beta).argmax())
+    if move.parent.beta[largest] == 0.0:
+        return None
+    factor = float(beta[largest] / move.parent.beta[largest])
+    difference = np.abs(beta - factor * move.parent.beta)
+    return factor if bool((difference <= SAME * np.abs(beta)).all()) else None
 
 
 def find_ratio(old: FloatArray, new: FloatArray) -> FloatArray:
