@@ -41,6 +41,9 @@ class Benchmark:
 BENCHMARKS = {
     "fit": Benchmark("fit", "one SVC fit, kernel included, against the peers", True),
     "exactness": Benchmark("exactness", "the optimum against an exact reference", True),
+    "cross_validation": Benchmark(
+        "cross_validation", "folds from every seed, cold and by scikit-learn", True
+    ),
     "memory": Benchmark("memory", "resident memory over 10,000 fits", True),
     "row_cache": Benchmark("row_cache", "time and rows computed against the memory limit", False),
 }

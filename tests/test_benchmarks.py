@@ -156,3 +156,15 @@ def test_a_smaller_row_cache_computes_more_rows(tmp_path: Path) -> None:
     assert computed == sorted(computed)
     assert computed[-1] > computed[0]
     np.testing.assert_allclose([row["objective"] for row in rows], rows[0]["objective"], rtol=1e-4)
+
+
+def test_cross_validation_agrees_with_the_cold_run(folder: Path) -> None:
+    options = ["--only", "heart_scale", "--quick", "--repeats", "1", "--out", str(folder / "out")]
+    assert main(["cross_validation", "--data", str(folder), *options]) == 0
+    rows = json.loads((folder / "out" / "cross_validation.json").read_text())["rows"]
+    peers = [row for row in rows if row["seeding"] == "scikit-learn"]
+    assert [row["k"] for row in peers] == [3, 10]
+    for row in rows:
+        (theirs,) = [peer["accuracy"] for peer in peers if peer["k"] == row["k"]]
+        assert row["accuracy"] == pytest.approx(theirs, abs=0.02)
+        assert (row["iter_ratio"] if row["seeding"] == "none" else 1.0) == 1.0

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from sklearn.datasets import make_classification
 from sklearn.model_selection import KFold, RepeatedKFold
+from sklearn.preprocessing import StandardScaler
 
 from alphapath import SVC, SVR, OneClassSVM, Problem, Start, certify
 from alphapath.kernels import KernelStore, Rbf
@@ -204,8 +206,10 @@ def test_an_exception_keeps_the_folds_done(n_jobs: int, monkeypatch: pytest.Monk
 
 def hard_problem() -> tuple[Problem, list[NDArray[np.bool_]]]:
     """Seconds a fold, but for the first."""
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(1500, 5)), rng.integers(0, 2, 1500)
+    X, y = make_classification(
+        3000, 20, n_informative=10, n_clusters_per_class=6, flip_y=0.3, random_state=2
+    )
+    X = StandardScaler().fit_transform(X)
     problem = SVC(C=1e7, gamma=0.001, tol=1e-9).to_problem(X, y)
     assert isinstance(problem, Problem)
     return problem, [np.arange(problem.n) >= 20, *as_masks(KFold(5), problem.n)]
@@ -221,13 +225,14 @@ def test_the_time_limit_holds_for_all_folds() -> None:
     assert [solution is not None for solution in partial.solutions] == [True] + [False] * 5
 
 
-def test_ctrl_c_keeps_the_folds_done() -> None:
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_ctrl_c_keeps_the_folds_done(n_jobs: int) -> None:
     problem, masks = hard_problem()
     previous = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
     signal.setitimer(signal.ITIMER_REAL, 0.5)
     try:
         with pytest.raises(KeyboardInterrupt) as caught:
-            solve_folds(problem, masks, tol=1e-9, time_limit=60.0, seeding="none")
+            solve_folds(problem, masks, tol=1e-9, time_limit=2.0, seeding="none", n_jobs=n_jobs)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, previous)

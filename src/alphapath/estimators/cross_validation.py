@@ -13,7 +13,8 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 from sklearn.utils.validation import _num_samples
 
-from ..search.folds import Limits, solve_chains
+from ..search.chain import Limits
+from ..search.folds import solve_chains
 from ..search.parents import check_seeding
 from .base import BaseSVM
 from .fold_models import FoldModels, Split
@@ -185,8 +186,9 @@ def make_splits(cv: Any, X: Any, y: Any, groups: Any, classifier: bool) -> list[
     """(train, test) as row numbers, whatever the splitter gives."""
     everybody = np.arange(_num_samples(X))
     splitter = check_cv(cv, y, classifier=classifier)
+    # An empty list would be an array of floats.
     splits = [
-        (everybody[np.asarray(train)], everybody[np.asarray(test)])
+        (everybody[np.asarray(train)] if len(train) else everybody[:0], everybody[np.asarray(test)])
         for train, test in splitter.split(X, y, groups)
     ]
     if not splits:

@@ -20,7 +20,7 @@ from sklearn.base import clone
 
 from ..kernels import KernelStore
 from ..problem import FloatArray, Problem
-from ..search.folds import FoldChain, Limits
+from ..search.chain import FoldChain, Limits
 from ..search.parents import FULL, Plan, make_plan
 from ..solution import Info, Solution
 from . import one_vs_one, training

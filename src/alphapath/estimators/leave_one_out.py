@@ -13,7 +13,7 @@ from sklearn.metrics import r2_score
 
 from ..kernels import KernelStore
 from ..problem import FloatArray
-from ..search.folds import Limits
+from ..search.chain import Limits
 from ..search.leave_one_out import Unfinished, check_seeding, refit_without
 from ..solution import Solution
 from .base import BaseSVM

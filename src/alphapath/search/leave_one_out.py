@@ -11,7 +11,7 @@ from ..problem import FloatArray
 from ..seeds import SEEDS
 from ..solution import Solution
 from ..solvers.decremental import leave_out
-from .folds import Limits, out_of_time
+from .chain import Limits, out_of_time
 
 #: "auto" withdraws each instance exactly; "none" begins every refit from zero.
 SEEDINGS = ("auto", "none", *SEEDS)

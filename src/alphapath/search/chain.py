@@ -1,0 +1,161 @@
+"""One problem's folds, in turn: limits of a solve, and the solution each fold begins from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..problem import KernelView, Problem
+from ..seeds import SEEDS
+from ..solution import Solution, Status
+from ..solvers import SOLVERS
+from .parents import COLD, FULL, Plan
+from .work import estimate_work
+
+#: Seeded folds that are solved before "auto" compares their work with a cold one's.
+N_PROBES = 2
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a solve stops; `deadline` (of time.monotonic) holds for the whole run."""
+
+    tol: float = 1e-3
+    max_iter: int = -1
+    time_limit: float | None = None
+    free_set: bool = True
+    deadline: float | None = None
+
+    def seconds_left(self) -> float | None:
+        """What a solve may take now; None for no limit."""
+        if self.deadline is None:
+            return self.time_limit
+        left = self.deadline - time.monotonic()
+        if left <= 0.0:
+            raise out_of_time()
+        return left if self.time_limit is None else min(left, self.time_limit)
+
+    def solve(self, problem: Problem, start: Any = None) -> Solution:
+        """Solve one problem; an interrupt and a missed deadline are exceptions."""
+        seconds = self.seconds_left()
+        options: dict[str, Any] = {"free_set": self.free_set} if problem.has_equality else {}
+        solution = SOLVERS["smo" if problem.has_equality else "coordinate"](
+            problem,
+            start,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            time_limit=seconds,
+            **options,
+        )
+        if solution.info.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        is_late = self.deadline is not None and time.monotonic() >= self.deadline
+        if solution.info.status is Status.TIME_LIMIT and is_late:
+            raise out_of_time()
+        return solution
+
+
+def out_of_time() -> TimeoutError:
+    return TimeoutError("The time limit was reached before the last fold was solved.")
+
+
+def move_to_kernel(solution: Solution, kernel: KernelView) -> Solution:
+    """The same beta on another kernel of the same instances, with its gradient there."""
+    if solution.problem.kernel is kernel:
+        return solution
+    problem = solution.problem.with_kernel(kernel)
+    view: Any = kernel
+    support = np.flatnonzero(solution.beta)
+    gradient = view.multiply(support, solution.beta[support]) - problem.targets
+    if problem.ridge > 0.0:
+        gradient += problem.ridge * solution.beta
+    return replace(solution, problem=problem, gradient=gradient, workspace=None)
+
+
+@dataclass
+class FoldChain:
+    """The folds of one problem, solved one by one.
+
+    Parameters
+    ----------
+    problem_of : callable
+        The Problem of a fold; FULL is the number of the problem on all data. They share the
+        targets, and differ in weights and perhaps in the kernel.
+    plan : Plan
+    limits : Limits
+    full : Solution or None
+        The solution on all data, where it is already known.
+    """
+
+    problem_of: Callable[[int], Problem]
+    plan: Plan
+    limits: Limits
+    full: Solution | None = None
+    gave_up: bool = False
+    _solved: dict[int, Solution] = field(default_factory=dict)
+    _cold_work: list[float] = field(default_factory=list)
+    _seeded_work: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._last_use = {parent: fold for fold, parent in self.plan.parents.items()}
+
+    @property
+    def n_ahead(self) -> int:
+        """How many folds must be solved in turn before the others may be solved in any order."""
+        if self.plan.is_chain:
+            return len(self.plan.parents)
+        return N_PROBES if self.plan.may_give_up else 0
+
+    def solve_full(self) -> Solution:
+        """The solution on all data, solved when first asked for."""
+        if self.full is None:
+            self.full = self.limits.solve(self.problem_of(FULL))
+        return self.full
+
+    def solve(self, fold: int) -> Solution:
+        """Solve one fold; its parent must have been solved."""
+        parent = self._find_parent(self.plan.parents[fold])
+        problem = self.problem_of(fold)
+        start, seed_time = None, 0.0
+        if parent is not None and not self.gave_up:
+            begin = time.perf_counter()
+            start = SEEDS[self.plan.seed](move_to_kernel(parent, problem.kernel), problem)
+            seed_time = time.perf_counter() - begin
+        solution = self.limits.solve(problem, start)
+        name = "cold" if start is None else self.plan.seed
+        solution = solution.with_seed(name, seed_time)
+        self._remember(fold, solution)
+        return solution
+
+    def _find_parent(self, parent: int) -> Solution | None:
+        if self.gave_up or parent == COLD:
+            return None
+        return self.solve_full() if parent == FULL else self._solved[parent]
+
+    def _remember(self, fold: int, solution: Solution) -> None:
+        """Keep what later folds begin from, drop the rest, and judge the seed by its work."""
+        if fold in self._last_use:
+            self._solved[fold] = solution
+        parent = self.plan.parents[fold]
+        if self._last_use.get(parent) == fold:
+            self._solved.pop(parent, None)
+        if not self.plan.may_give_up or len(self._seeded_work) >= N_PROBES:
+            return
+        is_seeded = solution.info.seed != "cold"
+        (self._seeded_work if is_seeded else self._cold_work).append(estimate_work(solution))
+        if len(self._seeded_work) == N_PROBES:
+            self.gave_up = bool(np.mean(self._seeded_work) > self._expect_cold_work(solution))
+
+    def _expect_cold_work(self, solution: Solution) -> float:
+        """What a fold costs from nothing: as measured, or the full fit's less what is held out."""
+        if self._cold_work:
+            return float(np.mean(self._cold_work))
+        if self.full is None or self.full.info.seed != "cold":
+            return float("inf")
+        n_all = np.count_nonzero(self.full.problem.weights)
+        share = np.count_nonzero(solution.problem.weights) / n_all
+        return float(share * estimate_work(self.full))
