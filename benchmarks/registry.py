@@ -44,6 +44,9 @@ BENCHMARKS = {
     "cross_validation": Benchmark(
         "cross_validation", "folds from every seed, cold and by scikit-learn", True
     ),
+    "leave_one_out": Benchmark(
+        "leave_one_out", "exact leave-one-out against scikit-learn's refits", True
+    ),
     "memory": Benchmark("memory", "resident memory over 10,000 fits", True),
     "row_cache": Benchmark("row_cache", "time and rows computed against the memory limit", False),
 }
