@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import judge
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -52,7 +54,7 @@ def read_attributes(model: Any) -> Fitted:
     n_iter = getattr(model, "n_iter_", None)
     return Fitted(
         support=np.asarray(model.support_),
-        beta=np.asarray(model.dual_coef_).ravel(),
+        beta=judge.as_dense(model.dual_coef_).ravel(),
         bias=float(np.ravel(model.intercept_)[0]),
         counts={"n_iter": None if n_iter is None else int(np.sum(n_iter))},
     )

@@ -25,10 +25,10 @@ void Factor::reserve(std::size_t n, std::size_t n_kept) {
   if (n <= capacity_)
     return;
   const std::size_t capacity = std::max(n + n / 4 + 16, capacity_);
-  std::vector<double> larger(capacity * capacity);
+  Buffer<double> larger(capacity * capacity);
   for (std::size_t c = 0; c < n_kept; ++c)
     std::copy_n(upper_.data() + c * capacity_, c + 1, larger.data() + c * capacity);
-  upper_.swap(larger);
+  upper_ = std::move(larger);
   capacity_ = capacity;
 }
 
