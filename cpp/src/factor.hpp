@@ -68,7 +68,7 @@ private:
   std::vector<std::uint32_t> members_;
   std::vector<char> is_dependent_;
   std::vector<double> pivots_; // of the dependent members, before they were replaced
-  Buffer<double> upper_; // U, column-major, leading dimension capacity_
+  Buffer<double> upper_;       // U, column-major, leading dimension capacity_
   std::size_t capacity_ = 0;
   std::vector<double> ones_;
   double ones_sum_ = 0;

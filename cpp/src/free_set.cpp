@@ -40,7 +40,10 @@ bool follow_null_directions(Face& face, const Factor& factor, std::span<const do
 
 /// The leading members of the last factor worth keeping: those still free, and a few that are not.
 /// Such a hole is fixed on the face by one solve, which is cheaper than to factor what follows it.
-void FreeSet::keep_prefix(std::size_t max_holes) {
+void FreeSet::keep_prefix(const std::vector<std::uint32_t>& free, std::size_t max_holes) {
+  is_free_.assign(n_, 0);
+  for (const std::uint32_t i : free)
+    is_free_[i] = 1;
   const std::vector<std::uint32_t>& members = factor_.members();
   holes_.clear();
   std::size_t k = 0;
@@ -59,10 +62,7 @@ void FreeSet::keep_prefix(std::size_t max_holes) {
 
 void FreeSet::order_members(const BoxProblem& problem, const std::vector<std::uint32_t>& free,
                             std::span<const double> beta, std::size_t max_holes) {
-  is_free_.assign(n_, 0);
-  for (const std::uint32_t i : free)
-    is_free_[i] = 1;
-  keep_prefix(max_holes);
+  keep_prefix(free, max_holes);
   order_.assign(factor_.members().begin(),
                 factor_.members().begin() + static_cast<std::ptrdiff_t>(n_kept_));
   for (const std::uint32_t i : order_)
@@ -79,14 +79,13 @@ void FreeSet::order_members(const BoxProblem& problem, const std::vector<std::ui
                    [&](std::uint32_t a, std::uint32_t b) { return distance(a) > distance(b); });
 }
 
-double FreeSet::estimate_cost(const BoxProblem& problem, const std::vector<std::uint32_t>& free,
-                              std::span<const double> beta) {
-  order_members(problem, free, beta, usual_holes);
-  const double m = static_cast<double>(order_.size());
+double FreeSet::estimate_cost(const std::vector<std::uint32_t>& free) {
+  keep_prefix(free, usual_holes);
+  const double m = static_cast<double>(free.size() + holes_.size());
   const double kept = static_cast<double>(n_kept_);
   const double factor = (m * m * m - kept * kept * kept) / 50 + (m * m - kept * kept) * 0.75;
   const double n_hits = 0.4 * std::sqrt(m - kept + 1) + static_cast<double>(holes_.size());
-  return least_cost(order_.size(), n_) + factor + n_hits * m * m * 0.5;
+  return least_cost(free.size(), n_) + factor + n_hits * m * m * 0.5;
 }
 
 int FreeSet::minimise(const BoxProblem& problem, std::vector<std::uint32_t> free,

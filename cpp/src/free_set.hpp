@@ -25,8 +25,7 @@ public:
 
   /// Estimated nanoseconds of a call for these free instances, from counts alone (so that the
   /// choice is the same on every run).
-  double estimate_cost(const BoxProblem& problem, const std::vector<std::uint32_t>& free,
-                       std::span<const double> beta);
+  double estimate_cost(const std::vector<std::uint32_t>& free);
 
   /// Moves beta on `free`, given the gradient of all instances. Returns the number of bounds hit,
   /// or -1 where nothing could be done.
@@ -37,7 +36,7 @@ private:
   int follow_newton(Face& face, std::span<const double> slopes, Watch& watch) const;
   void order_members(const BoxProblem& problem, const std::vector<std::uint32_t>& free,
                      std::span<const double> beta, std::size_t max_holes);
-  void keep_prefix(std::size_t max_holes);
+  void keep_prefix(const std::vector<std::uint32_t>& free, std::size_t max_holes);
 
   Factor factor_;
   std::size_t n_;

@@ -201,8 +201,7 @@ template <class T> bool Smo<T>::try_free_set() {
   if (free.size() < 3 ||
       (!state_.is_nearly_solved && work_ < FreeSet::least_cost(free.size(), state_.beta.size())))
     return false;
-  if (!state_.is_nearly_solved &&
-      work_ < patience_ * state_.free_set.estimate_cost(state_.problem, free, state_.beta))
+  if (!state_.is_nearly_solved && work_ < patience_ * state_.free_set.estimate_cost(free))
     return false;
   state_.is_nearly_solved = false;
   state_.refresh();
