@@ -88,6 +88,7 @@ CASES = [
         DataSpec("madelon"),
         Setting(1.0, 0.7071),
         (3, 10, 100, "loo"),
+        rounds=100,
         peer_folds=3,
         note=IDENTITY,
     ),

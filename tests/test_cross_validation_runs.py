@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 
 from alphapath import SVC, SVR, OneClassSVM, Status
+from alphapath.estimators import cross_validation
 from alphapath.model_selection import cross_validate
 from alphapath.seeds import SEEDS
 from datasets import CLASSIFICATION, generated
@@ -225,3 +227,9 @@ def test_the_estimator_is_not_changed() -> None:
     before = dict(vars(estimator))
     cross_validate(estimator, X, y, cv=ShuffleSplit(3, random_state=0))
     assert vars(estimator) == before
+
+
+def test_the_example_runs() -> None:
+    found = doctest.testmod(cross_validation)
+    assert found.attempted > 0
+    assert found.failed == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 import time
 from typing import Any
 
@@ -228,6 +229,7 @@ def test_the_time_limit_holds_for_all_folds() -> None:
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_ctrl_c_keeps_the_folds_done(n_jobs: int) -> None:
     problem, masks = hard_problem()
+    n_threads = threading.active_count()
     previous = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
     signal.setitimer(signal.ITIMER_REAL, 0.5)
     try:
@@ -239,3 +241,7 @@ def test_ctrl_c_keeps_the_folds_done(n_jobs: int) -> None:
     partial: Any = caught.value.partial  # type: ignore[attr-defined]
     assert partial.solutions[0] is not None
     assert partial.solutions[-1] is None
+    end = time.monotonic() + 10.0
+    while threading.active_count() > n_threads and time.monotonic() < end:
+        time.sleep(0.05)
+    assert threading.active_count() == n_threads  # no worker goes on

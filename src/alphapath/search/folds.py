@@ -72,16 +72,19 @@ class FoldThreads:
         self.n_workers = n_workers
         self.done: list[dict[int, Any]] = [{} for _ in members]
         self.stops = False
+        self.is_over = threading.Event()
         self.error: BaseException | None = None
 
     def run(self) -> None:
         leader = threading.Thread(target=self._lead)
         leader.start()
+        # Not by join: interrupted there, Python takes the thread for finished.
         try:
-            while leader.is_alive():
-                leader.join(0.1)
+            while not self.is_over.wait(0.1):
+                pass
         finally:
             self.stops = True
+            self.is_over.wait()
             leader.join()
         if self.error is not None:
             raise self.error
@@ -102,6 +105,8 @@ class FoldThreads:
             )
         except BaseException as error:
             self.error = error
+        finally:
+            self.is_over.set()
 
     def _prepare(self, c: int) -> None:
         chain = self.chains[c]
