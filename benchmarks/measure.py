@@ -74,6 +74,13 @@ class Runner:
         return None
 
 
+def touch_memory(gigabytes: float) -> None:
+    """Job: write to that much memory and give it back to the system."""
+    block = bytearray(1 << 26)
+    pieces = [bytes(block) for _ in range(int(gigabytes * 1e9 / len(block)))]
+    assert all(piece[-1] == 0 for piece in pieces)
+
+
 def time_calls(
     call: Callable[[], Any], at_least: float = 0.5, at_most: int = 200
 ) -> dict[str, Any]:
