@@ -79,12 +79,12 @@ void FreeSet::order_members(const BoxProblem& problem, const std::vector<std::ui
                    [&](std::uint32_t a, std::uint32_t b) { return distance(a) > distance(b); });
 }
 
-double FreeSet::estimate_cost(const std::vector<std::uint32_t>& free) {
+double FreeSet::estimate_cost(const std::vector<std::uint32_t>& free, double n_expected_hits) {
   keep_prefix(free, usual_holes);
   const double m = static_cast<double>(free.size() + holes_.size());
   const double kept = static_cast<double>(n_kept_);
   const double factor = (m * m * m - kept * kept * kept) / 50 + (m * m - kept * kept) * 0.75;
-  const double n_hits = 0.4 * std::sqrt(m - kept + 1) + static_cast<double>(holes_.size());
+  const double n_hits = n_expected_hits + static_cast<double>(holes_.size());
   return least_cost(free.size(), n_) + factor + n_hits * m * m * 0.5;
 }
 

@@ -25,7 +25,7 @@ public:
 
   /// Estimated nanoseconds of a call for these free instances, from counts alone (so that the
   /// choice is the same on every run).
-  double estimate_cost(const std::vector<std::uint32_t>& free);
+  double estimate_cost(const std::vector<std::uint32_t>& free, double n_expected_hits);
 
   /// Moves beta on `free`, given the gradient of all instances. Returns the number of bounds hit,
   /// or -1 where nothing could be done.

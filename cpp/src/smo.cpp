@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
 
@@ -20,6 +21,8 @@ constexpr int max_fruitless_rounds = 6;
 constexpr std::size_t min_size_to_compact = 8192;
 constexpr double max_active_share = 0.6;
 constexpr double share_worth_copying = 0.75;
+constexpr double patience_nearly_solved =
+    0.1; // share of its cost after which the free set is solved
 constexpr std::size_t n_prefetched = 32;
 constexpr std::int64_t iterations_a_prefetch = 16;
 
@@ -198,10 +201,15 @@ template <class T> std::vector<std::uint32_t> Smo<T>::free_members() const {
 /// result that does not lower the objective (an ill-conditioned block) is taken back.
 template <class T> bool Smo<T>::try_free_set() {
   const std::vector<std::uint32_t> free = free_members();
-  if (free.size() < 3 ||
-      (!state_.is_nearly_solved && work_ < FreeSet::least_cost(free.size(), state_.beta.size())))
-    return false;
-  if (!state_.is_nearly_solved && work_ < patience_ * state_.free_set.estimate_cost(free))
+  std::vector<std::uint32_t> changed;
+  std::set_symmetric_difference(free.begin(), free.end(), last_free_.begin(), last_free_.end(),
+                                std::back_inserter(changed));
+  // As many bounds will be hit as members came or went since the last look.
+  const double n_expected_hits = static_cast<double>(changed.size());
+  last_free_ = free;
+  const double patience = state_.is_nearly_solved ? patience_nearly_solved : patience_;
+  if (free.size() < 3 || work_ < patience * FreeSet::least_cost(free.size(), state_.beta.size()) ||
+      work_ < patience * state_.free_set.estimate_cost(free, n_expected_hits))
     return false;
   state_.is_nearly_solved = false;
   state_.refresh();
@@ -267,6 +275,7 @@ template <class T> void Smo<T>::compact() {
 template <class T> bool Smo<T>::run(double tol) {
   work_on_all();
   load_gradient(state_.slope_range().middle());
+  last_free_ = free_members();
   double best_violation = std::numeric_limits<double>::infinity();
   int n_fruitless = 0;
   for (;;) {

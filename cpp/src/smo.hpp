@@ -53,6 +53,7 @@ private:
   double iteration_cost_ = 0;
   double work_ = 0;     // nanoseconds of SMO since the last free-set solve, by count
   double patience_ = 1; // raised while free-set solves bring nothing
+  std::vector<std::uint32_t> last_free_; // at the last checkpoint
   std::int64_t since_compaction_ = 0;
   bool is_compacted_ = false;
 };

@@ -59,7 +59,7 @@ public:
   std::vector<std::uint32_t> movable; // lower < upper
   bool has_negative_curvature = false;
   // Set by who starts close to the solution with a factor at hand: the first free-set solve then
-  // comes early and unconditionally.
+  // comes early.
   bool is_nearly_solved = false;
   // Asked when the gradient is up to date: true ends the run before the tolerance is reached.
   std::function<bool()> is_enough;

@@ -14,16 +14,16 @@ constexpr double stage_tol = 0.1; // slopes of a stage on the way up need not be
 constexpr std::int64_t patience =
     20; // iterations an instance before a cold solve turns to climbing
 
+bool is_at_zero(const std::optional<StartPoint>& start) {
+  return !start ||
+         std::all_of(start->beta.begin(), start->beta.end(), [](double b) { return b == 0; });
+}
+
 SolveResult descend_from(const BoxProblem& problem, const std::optional<StartPoint>& start,
                          const SolveOptions& options, FreeSet& free_set) {
   SmoState state(problem, start, options, free_set);
   const Status status = descend(state);
   return state.finish(status);
-}
-
-bool is_at_zero(const std::optional<StartPoint>& start) {
-  return !start ||
-         std::all_of(start->beta.begin(), start->beta.end(), [](double b) { return b == 0; });
 }
 
 void add_counts(SolveResult& sum, const SolveResult& earlier) {
