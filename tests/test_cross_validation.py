@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import sklearn.svm
 from numpy.typing import NDArray
 from sklearn import model_selection as peers
+from sklearn.datasets import make_classification
 from sklearn.metrics import make_scorer, mean_absolute_error
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import (
@@ -137,7 +138,7 @@ def test_every_seeding_gives_the_cold_answer(estimator: Any, k: int, seeding: st
 
 
 def test_seeding_happened() -> None:
-    X, y = CLASSIFICATION["breast_cancer"]()
+    X, y = make_classification(1200, 10, n_informative=6, flip_y=0.2, random_state=0)
     estimator = SVC(gamma=0.02, C=1.0)
     cold = cross_validate(estimator, X, y, cv=10, seeding="none")
     auto = cross_validate(estimator, X, y, cv=10)

@@ -143,11 +143,17 @@ def test_the_full_solution_is_used_and_returned() -> None:
     problem = problem_of()
     masks = as_masks(KFold(4), problem.n)
     full = smo.solve(problem)
-    run = solve_folds(problem, masks, full=full)
+    run = solve_folds(problem, masks, seeding="greedy", full=full)
     assert run.full is full
     assert {solution.info.seed for solution in run.solutions if solution} == {"greedy"}
     assert solve_folds(problem, masks, seeding="none").full is None
     assert solve_folds(problem, masks, seeding="none", wants_full=True).full is not None
+
+
+def test_seeds_do_not_pay_on_tiny_problems() -> None:
+    problem = problem_of()
+    run = solve_folds(problem, as_masks(KFold(10), problem.n), seeding="auto")
+    assert [solution.info.seed for solution in run.solutions if solution][2:] == ["cold"] * 8
 
 
 def test_useless_seeds_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
