@@ -21,8 +21,8 @@ constexpr int max_fruitless_rounds = 6;
 constexpr std::size_t min_size_to_compact = 8192;
 constexpr double max_active_share = 0.6;
 constexpr double share_worth_copying = 0.75;
-constexpr double patience_nearly_solved =
-    0.1; // share of its cost after which the free set is solved
+// The share of its cost after which the free set is solved for a start close to the solution.
+constexpr double patience_nearly_solved = 0.1;
 constexpr std::size_t n_prefetched = 32;
 constexpr std::int64_t iterations_a_prefetch = 16;
 
@@ -71,10 +71,13 @@ template <class T> void Smo<T>::work_on(std::vector<std::uint32_t> members) {
   since_compaction_ = 0;
 }
 
-/// g_ is held relative to the middle of the slopes, where float32 resolves best.
+/// Takes beta and gradient from the state. g_ is held relative to the middle of the slopes, where
+/// float32 resolves best.
 template <class T> void Smo<T>::load_gradient(double middle) {
-  for (std::size_t k = 0; k < members_.size(); ++k)
+  for (std::size_t k = 0; k < members_.size(); ++k) {
     g_[k] = static_cast<T>(state_.gradient[members_[k]] - middle);
+    mark(k); // beta may have been moved by others than move_pair
+  }
   drift_squared_ = 0;
   update(g_.data(), g_.data(), 0);
 }
@@ -230,8 +233,6 @@ template <class T> bool Smo<T>::try_free_set() {
     state_.beta = before;
     state_.refresh();
   }
-  for (std::size_t k = 0; k < members_.size(); ++k)
-    mark(k);
   load_gradient(state_.slope_range().middle());
   return is_better;
 }
