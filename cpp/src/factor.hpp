@@ -24,6 +24,12 @@ public:
   explicit Factor(const KernelRows& kernel) : kernel_(kernel) {}
 
   std::size_t size() const { return members_.size(); }
+
+  /// Bytes a factor of n members takes at most.
+  static double bytes_for(std::size_t n) {
+    const double capacity = 1.25 * static_cast<double>(n) + 16;
+    return capacity * capacity * sizeof(double);
+  }
   const std::vector<std::uint32_t>& members() const { return members_; }
 
   /// Factor the block of `members`, of which the first `n_kept` are those of the last call.

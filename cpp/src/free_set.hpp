@@ -23,6 +23,12 @@ public:
     return 5000 + 0.25 * static_cast<double>(n_free) * static_cast<double>(n);
   }
 
+  /// Whether a factor of that many members is small, or fits into the memory a solver may use.
+  static bool fits(std::size_t n_free, std::size_t memory_limit) {
+    constexpr double always = 64e6;
+    return Factor::bytes_for(n_free) <= std::max(always, static_cast<double>(memory_limit));
+  }
+
   /// Estimated nanoseconds of a call for these free instances, from counts alone (so that the
   /// choice is the same on every run).
   double estimate_cost(const std::vector<std::uint32_t>& free, double n_expected_hits);

@@ -19,13 +19,16 @@ namespace {
 /// this can not foresee (bounded instances that cross the margin) SMO repairs.
 class Withdrawal {
 public:
-  Withdrawal(const BoxProblem& problem, std::span<const double> beta, Watch& watch)
+  Withdrawal(const BoxProblem& problem, std::span<const double> beta, std::size_t n_refits,
+             const SolveOptions& options, Watch& watch)
       : problem_(problem), factor_(problem.kernel) {
     std::vector<std::uint32_t> free;
     for (std::size_t i = 0; i < beta.size(); ++i)
       if (is_free(problem, i, beta[i]))
         free.push_back(static_cast<std::uint32_t>(i));
-    if (free.size() > 2)
+    if (free.size() > 2 && FreeSet::fits(free.size(), options.memory_limit) &&
+        is_worth_it(static_cast<double>(free.size()), static_cast<double>(beta.size()),
+                    static_cast<double>(n_refits)))
       factor_.set_members(std::move(free), 0, watch);
     position_.assign(beta.size(), factor_.size());
     for (std::size_t k = 0; k < factor_.size(); ++k)
@@ -68,6 +71,11 @@ public:
   }
 
 private:
+  /// The factor of m free instances against half an iteration an instance saved in every refit.
+  static bool is_worth_it(double m, double n, double n_refits) {
+    return m * m * m / 50 < n_refits * (n / 2) * (60 + 0.4 * n);
+  }
+
   /// Adds the direction on the face that changes the sum by `change`.
   void add_sum(const Face& face, double change, std::span<double> direction) const {
     if (change == 0) // the usual model
@@ -179,7 +187,7 @@ LeaveOneOutResult leave_one_out(const BoxProblem& problem, const StartPoint& ful
                                 std::span<const LeftOut> instances, const SolveOptions& options,
                                 bool only_signs) {
   Watch watch(options.time_limit, options.wants_stop);
-  const Withdrawal withdrawal(problem, full.beta, watch);
+  const Withdrawal withdrawal(problem, full.beta, instances.size(), options, watch);
   std::vector<double> lower(problem.lower.begin(), problem.lower.end());
   std::vector<double> upper(problem.upper.begin(), problem.upper.end());
   BoxProblem without = problem;
@@ -197,8 +205,7 @@ LeaveOneOutResult leave_one_out(const BoxProblem& problem, const StartPoint& ful
       each.time_limit = std::max(options.time_limit - watch.seconds(), 1e-9);
     SmoState state(without, full, each, free_set);
     withdrawal.withdraw(t, total - problem.total, state.beta);
-    state.restore_sum();
-    state.refresh();
+    state.restore_sum_greedily();
     state.is_nearly_solved = true;
     if (only_signs) {
       const double distance = problem.kernel.precision() == Precision::float32

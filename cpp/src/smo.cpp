@@ -211,7 +211,8 @@ template <class T> bool Smo<T>::try_free_set() {
   const double n_expected_hits = static_cast<double>(changed.size());
   last_free_ = free;
   const double patience = state_.is_nearly_solved ? patience_nearly_solved : patience_;
-  if (free.size() < 3 || work_ < patience * FreeSet::least_cost(free.size(), state_.beta.size()) ||
+  if (free.size() < 3 || !FreeSet::fits(free.size(), state_.options.memory_limit) ||
+      work_ < patience * FreeSet::least_cost(free.size(), state_.beta.size()) ||
       work_ < patience * state_.free_set.estimate_cost(free, n_expected_hits))
     return false;
   state_.is_nearly_solved = false;

@@ -152,6 +152,34 @@ void SmoState::restore_sum() {
   }
 }
 
+void SmoState::restore_sum_greedily() {
+  refresh();
+  double missing = problem.total - std::accumulate(beta.begin(), beta.end(), 0.0);
+  double size = 0;
+  for (const double b : beta)
+    size += std::abs(b);
+  while (std::abs(missing) > rounding_of_sum * size) {
+    std::size_t best = beta.size();
+    double best_slope = infinity;
+    for (const std::uint32_t i : movable) {
+      const bool may_move = missing > 0 ? may_rise(i) : may_fall(i);
+      const double slope = missing > 0 ? rising_slope(i) : -falling_slope(i);
+      if (may_move && slope < best_slope) {
+        best = i;
+        best_slope = slope;
+      }
+    }
+    if (best == beta.size())
+      break;
+    const double old = beta[best];
+    beta[best] = std::clamp(old + missing, problem.lower[best], problem.upper[best]);
+    missing -= beta[best] - old;
+    refresh();
+  }
+  restore_sum();
+  refresh();
+}
+
 double SmoState::objective() const {
   double sum = 0;
   for (std::size_t i = 0; i < beta.size(); ++i)

@@ -30,6 +30,9 @@ public:
   void refresh();
   /// Gives what rounding took from the sum back to the free instances with the most room.
   void restore_sum();
+  /// Brings the sum to its total by the moves that cost the objective least: whoever has the most
+  /// favourable slope goes to its bound, and so on. Keeps the gradient up to date.
+  void restore_sum_greedily();
   /// Objective up to a constant, for a gradient that is up to date.
   double objective() const;
   SlopeRange slope_range() const;
