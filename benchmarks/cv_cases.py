@@ -76,6 +76,13 @@ CASES = [
         is_small=True,
     ),
     Case(
+        "heart raw",
+        DataSpec("heart"),
+        Setting(2182.0, 0.2),
+        (10,),
+        note="the paper's accuracy and iterations are those of the raw file",
+    ),
+    Case(
         "diabetes_scale",
         DataSpec("diabetes_scale"),
         Setting(128.0, 0.5),
