@@ -6,14 +6,17 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from alphapath.certificate import certify
+from alphapath.errors import SolverMismatch
 from alphapath.kernels import KernelStore, Rbf
 from alphapath.problem import Problem
 from alphapath.solvers import lapack, smo
+from alphapath.solvers.decremental import leave_out
 
 
 def test_lapack_threads_are_held_and_restored():
@@ -86,6 +89,15 @@ def test_an_exception_of_another_signal_handler_passes_through():
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, old)
+
+
+def test_a_ridge_is_refused_where_it_would_be_ignored():
+    problem = replace(overlapping_problem(), ridge=0.5)
+    with pytest.raises(SolverMismatch, match=r"smo solver .* ridge is 0\.5"):
+        smo.solve(problem)
+    full = smo.solve(overlapping_problem())
+    with pytest.raises(SolverMismatch, match=r"decremental solver .* ridge is 0\.5"):
+        leave_out(replace(full, problem=problem), np.flatnonzero(full.beta)[:1])
 
 
 def test_a_solver_without_room_for_copies_ends_at_the_same_optimum():

@@ -16,7 +16,7 @@ from .. import _core
 from ..problem import FloatArray
 from ..solution import Solution, Status
 from .lapack import single_threaded
-from .native import Limits, as_native, require_equality
+from .native import Limits, as_native, require_equality, require_no_ridge
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ def leave_out(
     """
     problem = full.problem
     require_equality(problem, has_equality=True, solver="decremental", instead="coordinate")
+    require_no_ridge(problem, solver="decremental")
     limits = Limits(tol, max_iter, time_limit)
     totals = problem.total - problem.total_share * problem.weights[instances]
     with single_threaded():

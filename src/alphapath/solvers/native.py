@@ -47,6 +47,15 @@ def require_equality(problem: Problem, *, has_equality: bool, solver: str, inste
         )
 
 
+def require_no_ridge(problem: Problem, *, solver: str) -> None:
+    """Refuse a ridge, which the pair steps of this solver do not know, in one sentence."""
+    if problem.ridge != 0.0:
+        raise SolverMismatch(
+            f"The {solver} solver is for problems with ridge = 0, but ridge is {problem.ridge}; "
+            f"use a problem without a sum constraint and the coordinate solver."
+        )
+
+
 def as_native(problem: Problem) -> _core.BoxProblem:
     """The problem as the native solvers take it; its arrays are shared."""
     view: Any = problem.kernel

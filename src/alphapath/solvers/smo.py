@@ -8,7 +8,7 @@ from __future__ import annotations
 from .. import _core
 from ..problem import Problem, Start
 from ..solution import Solution
-from .native import Limits, require_equality, run
+from .native import Limits, require_equality, require_no_ridge, run
 
 
 def solve(
@@ -30,4 +30,5 @@ def solve(
     >>> solution = smo.solve(problem, start=parent.as_start())   # doctest: +SKIP
     """
     require_equality(problem, has_equality=True, solver="smo", instead="coordinate")
+    require_no_ridge(problem, solver="smo")
     return run(_core.solve_smo, problem, start, Limits(tol, max_iter, time_limit, free_set))
