@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace alphapath::bindings {
@@ -36,6 +38,14 @@ inline nb::ndarray<nb::numpy, double> to_numpy(std::span<const double> values) {
   auto copy = std::make_unique_for_overwrite<double[]>(values.size());
   std::copy(values.begin(), values.end(), copy.get());
   return to_numpy(std::move(copy), {values.size()});
+}
+
+/// One value for each instance of a kernel.
+inline std::span<const double> checked_span(const Vector& v, std::size_t n, const char* name) {
+  if (v.shape(0) != n)
+    throw std::invalid_argument(std::string(name) + " has " + std::to_string(v.shape(0)) +
+                                " values; the kernel has " + std::to_string(n) + " instances.");
+  return {v.data(), n};
 }
 
 /// Checked positions in 0 .. n - 1.

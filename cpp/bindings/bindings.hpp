@@ -7,8 +7,11 @@
 
 namespace alphapath::bindings {
 
+namespace nb = nanobind;
+
 void bind_kernels(nanobind::module_& m);
 void bind_solvers(nanobind::module_& m);
+void bind_sequence(nanobind::module_& m);
 
 /// Ctrl-C and other signals while native code runs without the GIL.
 class SignalWatch {

@@ -65,4 +65,5 @@ NB_MODULE(_core, m) {
       "The instruction set chosen for the hot loops.");
   alphapath::bindings::bind_kernels(m);
   alphapath::bindings::bind_solvers(m);
+  alphapath::bindings::bind_sequence(m);
 }

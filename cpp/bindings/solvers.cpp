@@ -3,6 +3,7 @@
 #include "alphapath/box_problem.hpp"
 #include "alphapath/leave_one_out.hpp"
 #include "arrays.hpp"
+#include "watched.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
@@ -14,13 +15,6 @@
 namespace alphapath::bindings {
 
 namespace {
-
-std::span<const double> checked_span(const Vector& v, std::size_t n, const char* name) {
-  if (v.shape(0) != n)
-    throw std::invalid_argument(std::string(name) + " has " + std::to_string(v.shape(0)) +
-                                " values; the kernel has " + std::to_string(n) + " instances.");
-  return {v.data(), n};
-}
 
 /// A BoxProblem and the Python objects it points into.
 struct HeldProblem {
@@ -39,19 +33,6 @@ struct HeldProblem {
     problem.upper = checked_span(upper, n, "upper");
   }
 };
-
-/// Calls `work` with options that listen to signals, the GIL released.
-template <class Work> auto run_watched(const SolveOptions& options, const Work& work) {
-  SolveOptions watched = options;
-  SignalWatch signals;
-  watched.wants_stop = signals.question();
-  auto result = [&] {
-    nb::gil_scoped_release release;
-    return work(watched);
-  }();
-  signals.raise_caught(true);
-  return result;
-}
 
 using Solver = SolveResult (*)(const BoxProblem&, const std::optional<StartPoint>&,
                                const SolveOptions&);
@@ -118,6 +99,10 @@ void bind_solvers(nb::module_& m) {
       .def_prop_ro("beta", &vector_of<&SolveResult::beta>)
       .def_prop_ro("gradient", &vector_of<&SolveResult::gradient>)
       .def_prop_ro("status", [](const SolveResult& r) { return static_cast<int>(r.status); })
+      .def_prop_ro("bias", [](const SolveResult& r) { return r.quality.bias; })
+      .def_prop_ro("objective", [](const SolveResult& r) { return r.quality.objective; })
+      .def_prop_ro("duality_gap", [](const SolveResult& r) { return r.quality.gap; })
+      .def_prop_ro("kkt_violation", [](const SolveResult& r) { return r.quality.violation; })
       .def_ro("n_iter", &SolveResult::n_iter)
       .def_ro("n_free_set_solves", &SolveResult::n_free_set_solves)
       .def_ro("n_bound_hits", &SolveResult::n_bound_hits)

@@ -9,6 +9,7 @@
 // kernel's offsets are added on the fly, since without the equality they do not cancel.
 #include "alphapath/box_problem.hpp"
 #include "alphapath/interrupt.hpp"
+#include "alphapath/quality.hpp"
 
 #include "simd/coordinate_loops.hpp"
 #include "simd/isa.hpp"
@@ -46,6 +47,7 @@ public:
     if (result_.n_iter > 0)
       refresh();
     result_.status = status;
+    result_.quality = measure_quality(p_, beta_, gradient_, false);
     result_.beta = std::move(beta_);
     result_.gradient = std::move(gradient_);
     result_.solve_time = watch_.seconds();

@@ -194,7 +194,7 @@ LeaveOneOutResult leave_one_out(const BoxProblem& problem, const StartPoint& ful
   without.lower = lower;
   without.upper = upper;
   SolveOptions each = options;
-  FreeSet free_set(problem.kernel);
+  Workspace workspace(problem.kernel);
   LeaveOneOutResult result;
   for (const auto& [t, total] : instances) {
     if (watch.should_stop())
@@ -203,7 +203,7 @@ LeaveOneOutResult leave_one_out(const BoxProblem& problem, const StartPoint& ful
     without.total = total;
     if (options.time_limit > 0)
       each.time_limit = std::max(options.time_limit - watch.seconds(), 1e-9);
-    SmoState state(without, full, each, free_set);
+    SmoState state(without, full, each, workspace);
     withdrawal.withdraw(t, total - problem.total, state.beta);
     state.restore_sum_greedily();
     state.is_nearly_solved = true;

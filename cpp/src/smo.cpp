@@ -49,15 +49,17 @@ template <class T> void Smo<T>::work_on_all() {
   const std::size_t n_movable = state_.movable.size();
   const bool is_same_precision = kernel.precision() == WorkingRows<T>::precision;
   const bool fits = WorkingRows<T>::bytes_to_copy(n_movable) <= state_.options.memory_limit;
-  const bool pays = n_movable < share_worth_copying * static_cast<double>(kernel.size());
+  const bool pays = n_movable < share_worth_copying * static_cast<double>(kernel.size()) ||
+                    (state_.workspace.is_for_sequence && n_movable < kernel.size());
   is_compacted_ = false;
-  work_on(fits && (pays || !is_same_precision) ? state_.movable : all_instances(kernel.size()));
+  work_on(state_.workspace.rows<T>(
+      fits && (pays || !is_same_precision) ? state_.movable : all_instances(kernel.size()),
+      state_.options.memory_limit));
 }
 
-template <class T> void Smo<T>::work_on(std::vector<std::uint32_t> members) {
-  members_ = std::move(members);
-  rows_ = std::make_unique<WorkingRows<T>>(state_.problem.kernel, members_,
-                                           state_.options.memory_limit);
+template <class T> void Smo<T>::work_on(WorkingRows<T>& rows) {
+  rows_ = &rows;
+  members_ = rows.members();
   const std::size_t stride = rows_->stride();
   g_ = Buffer<T>(stride);
   diagonal_ = Buffer<T>(stride);
@@ -213,15 +215,15 @@ template <class T> bool Smo<T>::try_free_set() {
   const double patience = state_.is_nearly_solved ? patience_nearly_solved : patience_;
   if (free.size() < 3 || !FreeSet::fits(free.size(), state_.options.memory_limit) ||
       work_ < patience * FreeSet::least_cost(free.size(), state_.beta.size()) ||
-      work_ < patience * state_.free_set.estimate_cost(free, n_expected_hits))
+      work_ < patience * state_.workspace.free_set.estimate_cost(free, n_expected_hits))
     return false;
   state_.is_nearly_solved = false;
   state_.refresh();
   work_ = 0;
   const double objective = state_.objective();
   const std::vector<double> before = state_.beta;
-  const int n_hits =
-      state_.free_set.minimise(state_.problem, free, state_.gradient, state_.beta, state_.watch);
+  const int n_hits = state_.workspace.free_set.minimise(state_.problem, free, state_.gradient,
+                                                        state_.beta, state_.watch);
   if (n_hits >= 0) {
     ++state_.result.n_free_set_solves;
     state_.result.n_bound_hits += n_hits;
@@ -268,7 +270,10 @@ template <class T> void Smo<T>::compact() {
       WorkingRows<T>::bytes_to_copy(active.size()) > state_.options.memory_limit ||
       static_cast<double>(state_.result.n_iter) < n_active * n_active / (2 * n_saved))
     return;
-  work_on(std::move(active));
+  auto rows = std::make_unique<WorkingRows<T>>(state_.problem.kernel, std::move(active),
+                                               state_.options.memory_limit);
+  work_on(*rows);
+  compact_rows_ = std::move(rows); // the last ones were in use until now
   is_compacted_ = true;
   std::copy(g_active.begin(), g_active.end(), g_.data());
   update(g_.data(), g_.data(), 0);

@@ -10,7 +10,6 @@
 
 #include "simd/smo_loops.hpp"
 #include "smo_state.hpp"
-#include "working_rows.hpp"
 
 #include <memory>
 
@@ -28,7 +27,7 @@ private:
   enum class Pause { converged, checkpoint, drifted, stuck, limit };
 
   void work_on_all();
-  void work_on(std::vector<std::uint32_t> members);
+  void work_on(WorkingRows<T>& rows);
   void load_gradient(double middle);
   void update(const T* row_i, const T* row_j, double step);
   void mark(std::size_t k);
@@ -42,8 +41,9 @@ private:
   double iteration_cost() const;
 
   SmoState& state_;
-  std::vector<std::uint32_t> members_; // working position -> instance
-  std::unique_ptr<WorkingRows<T>> rows_;
+  WorkingRows<T>* rows_ = nullptr;               // the workspace's, or compact_rows_
+  std::unique_ptr<WorkingRows<T>> compact_rows_; // of the selectable instances alone
+  std::span<const std::uint32_t> members_;       // working position -> instance
   Buffer<T> g_, diagonal_;
   std::vector<simd::Marks> marks_;
   simd::Extremes<T> extremes_{};
@@ -57,6 +57,10 @@ private:
   std::int64_t since_compaction_ = 0;
   bool is_compacted_ = false;
 };
+
+/// solve_smo with a workspace that outlives it.
+SolveResult solve_smo(const BoxProblem& problem, const std::optional<StartPoint>& start,
+                      const SolveOptions& options, Workspace& workspace);
 
 /// From the state's beta to its tolerance: in float32 as far as that carries, then in double.
 Status descend(SmoState& state);

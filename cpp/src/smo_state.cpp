@@ -1,5 +1,7 @@
 #include "smo_state.hpp"
 
+#include "alphapath/quality.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -25,9 +27,9 @@ double SlopeRange::middle() const {
 }
 
 SmoState::SmoState(const BoxProblem& problem, const std::optional<StartPoint>& start,
-                   const SolveOptions& options, FreeSet& free_set)
+                   const SolveOptions& options, Workspace& workspace)
     : problem(problem), options(options), watch(options.time_limit, options.wants_stop),
-      free_set(free_set) {
+      workspace(workspace) {
   const std::size_t n = problem.kernel.size();
   for (std::size_t i = 0; i < n; ++i)
     if (problem.lower[i] < problem.upper[i])
@@ -196,6 +198,7 @@ SolveResult SmoState::finish(Status status) {
   for (double& g : gradient)
     g += shift;
   result.status = status;
+  result.quality = measure_quality(problem, beta, gradient, true);
   result.beta = std::move(beta);
   result.gradient = std::move(gradient);
   result.solve_time = watch.seconds();

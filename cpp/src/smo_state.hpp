@@ -3,7 +3,7 @@
 
 #include "alphapath/box_problem.hpp"
 #include "alphapath/interrupt.hpp"
-#include "free_set.hpp"
+#include "workspace.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -22,9 +22,9 @@ struct SlopeRange {
 
 class SmoState {
 public:
-  /// `free_set` is borrowed, so that its factor can outlive this run.
+  /// `workspace` is borrowed, so that it can outlive this run.
   SmoState(const BoxProblem& problem, const std::optional<StartPoint>& start,
-           const SolveOptions& options, FreeSet& free_set);
+           const SolveOptions& options, Workspace& workspace);
 
   /// Brings `gradient` up to date with beta, by the rows of the instances that changed.
   void refresh();
@@ -56,7 +56,7 @@ public:
   const BoxProblem& problem;
   const SolveOptions& options;
   Watch watch;
-  FreeSet& free_set;
+  Workspace& workspace;
   std::vector<double> beta;
   std::vector<double> gradient;       // of the stored kernel at `reference`: K~ reference - r
   std::vector<std::uint32_t> movable; // lower < upper

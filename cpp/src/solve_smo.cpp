@@ -20,8 +20,8 @@ bool is_at_zero(const std::optional<StartPoint>& start) {
 }
 
 SolveResult descend_from(const BoxProblem& problem, const std::optional<StartPoint>& start,
-                         const SolveOptions& options, FreeSet& free_set) {
-  SmoState state(problem, start, options, free_set);
+                         const SolveOptions& options, Workspace& workspace) {
+  SmoState state(problem, start, options, workspace);
   const Status status = descend(state);
   return state.finish(status);
 }
@@ -50,7 +50,7 @@ bool is_finished(const SolveResult& result) {
 /// Solve at every share of the box in turn, each from the last.
 SolveResult climb(const BoxProblem& problem, std::vector<double> shares,
                   const SolveOptions& options, SolveResult last, const Watch& watch,
-                  FreeSet& free_set) {
+                  Workspace& workspace) {
   const std::size_t n = problem.kernel.size();
   std::vector<double> lower(n), upper(n);
   std::optional<StartPoint> start;
@@ -70,7 +70,7 @@ SolveResult climb(const BoxProblem& problem, std::vector<double> shares,
       stage_options.tol = std::max(options.tol, stage_tol);
     const BoxProblem stage{problem.kernel,  problem.targets, lower,        upper,
                            problem.epsilon, problem.ridge,   problem.total};
-    SolveResult result = descend_from(stage, start, stage_options, free_set);
+    SolveResult result = descend_from(stage, start, stage_options, workspace);
     add_counts(result, last);
     last = std::move(result);
     if (!is_finished(last))
@@ -104,21 +104,26 @@ Status descend(SmoState& state) {
 
 SolveResult solve_smo(const BoxProblem& problem, const std::optional<StartPoint>& start,
                       const SolveOptions& options) {
-  FreeSet free_set(problem.kernel);
+  Workspace workspace(problem.kernel);
+  return solve_smo(problem, start, options, workspace);
+}
+
+SolveResult solve_smo(const BoxProblem& problem, const std::optional<StartPoint>& start,
+                      const SolveOptions& options, Workspace& workspace) {
   std::vector<double> shares;
   if (options.free_set && is_at_zero(start))
     shares = climbing_shares(problem);
   if (shares.empty())
-    return descend_from(problem, start, options, free_set);
+    return descend_from(problem, start, options, workspace);
 
   const Watch watch(options.time_limit, {});
   SolveOptions direct = options;
   const std::int64_t n_patient = patience * static_cast<std::int64_t>(problem.kernel.size());
   if (options.max_iter < 0 || options.max_iter > n_patient)
     direct.max_iter = n_patient;
-  SolveResult result = descend_from(problem, start, direct, free_set);
+  SolveResult result = descend_from(problem, start, direct, workspace);
   if (result.status == Status::iteration_limit && result.n_iter != options.max_iter)
-    result = climb(problem, std::move(shares), options, std::move(result), watch, free_set);
+    result = climb(problem, std::move(shares), options, std::move(result), watch, workspace);
   result.solve_time = watch.seconds();
   return result;
 }

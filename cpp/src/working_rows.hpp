@@ -18,9 +18,8 @@ public:
       sizeof(T) == sizeof(float) ? Precision::float32 : Precision::float64;
 
   /// `members` ascending; `copy_limit` bounds the bytes of copied rows.
-  WorkingRows(const KernelRows& kernel, const std::vector<std::uint32_t>& members,
-              std::size_t copy_limit)
-      : kernel_(kernel), members_(members), n_(members.size()), stride_(padded(members.size())) {
+  WorkingRows(const KernelRows& kernel, std::vector<std::uint32_t> members, std::size_t copy_limit)
+      : kernel_(kernel), members_(std::move(members)), n_(members_.size()), stride_(padded(n_)) {
     const bool is_plain = n_ == kernel.size() && kernel.precision() == precision;
     if (is_plain && kernel.full() != nullptr) {
       direct_ = static_cast<const T*>(kernel.full());
@@ -38,7 +37,7 @@ public:
 
   static std::size_t bytes_to_copy(std::size_t n) { return n * padded(n) * sizeof(T); }
 
-  std::size_t size() const { return n_; }
+  const std::vector<std::uint32_t>& members() const { return members_; }
   std::size_t stride() const { return stride_; }
 
   /// Row of member k. Two rows may be held at a time, one in each slot (0 or 1).
@@ -81,7 +80,7 @@ private:
   }
 
   const KernelRows& kernel_;
-  const std::vector<std::uint32_t>& members_;
+  std::vector<std::uint32_t> members_;
   std::size_t n_, stride_;
   const T* direct_ = nullptr;
   bool is_pinned_ = false;

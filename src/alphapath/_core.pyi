@@ -108,6 +108,18 @@ class SolveResult:
     def status(self) -> int: ...
 
     @property
+    def bias(self) -> float: ...
+
+    @property
+    def objective(self) -> float: ...
+
+    @property
+    def duality_gap(self) -> float: ...
+
+    @property
+    def kkt_violation(self) -> float: ...
+
+    @property
     def n_iter(self) -> int: ...
 
     @property
@@ -145,3 +157,13 @@ class LeaveOneOutResult:
 
 def leave_one_out(problem: BoxProblem, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], instances: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: SolveOptions, only_signs: bool) -> LeaveOneOutResult:
     """Decision values of instances by the models trained without them."""
+
+class Family:
+    """Problems on one kernel that differ in their weights."""
+
+    def __init__(self, gram: object, targets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower_scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper_scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], epsilon: float = 0.0, total_share: float = 0.0) -> None: ...
+
+def solve_sequence(family: Family, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], factors: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], seeds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: SolveOptions, total_time_limit: float = 0.0) -> dict[str, object]:
+    """
+    Solve steps in order, each from an earlier one; a dictionary of arrays.
+    """

@@ -48,9 +48,18 @@ enum class Status {
   stalled = 5     // rounding ended progress before the tolerance was reached
 };
 
+/// What a Solution reports of its point (see quality.hpp).
+struct Quality {
+  double bias = 0;
+  double objective = 0;
+  double gap = 0;       // primal minus dual for this beta and this bias
+  double violation = 0; // of the optimality conditions: LIBSVM's stopping quantity
+};
+
 struct SolveResult {
   std::vector<double> beta, gradient; // gradient of all instances, held-out ones included
   Status status = Status::solved;
+  Quality quality;
   std::int64_t n_iter = 0;
   std::int64_t n_free_set_solves = 0;
   std::int64_t n_bound_hits = 0;

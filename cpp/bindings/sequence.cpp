@@ -1,0 +1,122 @@
+#include "alphapath/sequence.hpp"
+
+#include "arrays.hpp"
+#include "watched.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace alphapath::bindings {
+
+namespace {
+
+/// A Family and the Python objects it points into.
+struct HeldFamily {
+  nb::object kernel;
+  Vector targets, lower_scale, upper_scale;
+  Matrix weights;
+  Family family;
+
+  HeldFamily(nb::object gram, Vector r, Vector low, Vector high, Matrix c, double epsilon,
+             double total_share)
+      : kernel(std::move(gram)), targets(std::move(r)), lower_scale(std::move(low)),
+        upper_scale(std::move(high)), weights(std::move(c)),
+        family{nb::cast<const KernelRows&>(kernel), {}, {}, {}, epsilon, total_share, {}} {
+    const std::size_t n = family.kernel.size();
+    family.targets = checked_span(targets, n, "targets");
+    family.lower_scale = checked_span(lower_scale, n, "lower_scale");
+    family.upper_scale = checked_span(upper_scale, n, "upper_scale");
+    if (weights.shape(1) != n)
+      throw std::invalid_argument("weights has rows of " + std::to_string(weights.shape(1)) +
+                                  " values; the kernel has " + std::to_string(n) + " instances.");
+    family.weights = {weights.data(), weights.size()};
+  }
+};
+
+std::vector<Step> read_steps(const Indices& rows, const Vector& factors, const Indices& parents,
+                             const Indices& seeds, std::size_t n_rows) {
+  const std::size_t n_steps = rows.shape(0);
+  if (factors.shape(0) != n_steps || parents.shape(0) != n_steps || seeds.shape(0) != n_steps)
+    throw std::invalid_argument("rows, factors, parents and seeds must be equally long.");
+  std::vector<Step> steps;
+  for (std::size_t k = 0; k < n_steps; ++k) {
+    const std::int64_t row = rows.data()[k], parent = parents.data()[k], seed = seeds.data()[k];
+    if (row < 0 || row >= static_cast<std::int64_t>(n_rows))
+      throw std::invalid_argument("A step names a row of weights that does not exist.");
+    if (parent >= static_cast<std::int64_t>(k))
+      throw std::invalid_argument("The parent of a step must come before it.");
+    if (seed < 0 || seed > static_cast<std::int64_t>(Seed::greedy))
+      throw std::invalid_argument("A step names a seed that does not exist.");
+    steps.push_back(
+        {static_cast<std::size_t>(row), factors.data()[k], parent, static_cast<Seed>(seed)});
+    if (parent >= 0 && steps.back().seed != Seed::greedy &&
+        steps[static_cast<std::size_t>(parent)].row != steps.back().row)
+      throw std::invalid_argument("Only the greedy seed leads from one row of weights to another.");
+  }
+  return steps;
+}
+
+using Results = std::vector<StepResult>;
+
+template <std::vector<double> SolveResult::* member> auto matrix_of(const Results& results) {
+  const std::size_t n = results.empty() ? 0 : (results[0].solve.*member).size();
+  auto values = std::make_unique_for_overwrite<double[]>(results.size() * n);
+  for (std::size_t k = 0; k < results.size(); ++k)
+    std::copy_n((results[k].solve.*member).begin(), n, values.get() + k * n);
+  return to_numpy(std::move(values), {results.size(), n});
+}
+
+template <class Get> auto column_of(const Results& results, const Get& get) {
+  auto values = std::make_unique_for_overwrite<double[]>(results.size());
+  for (std::size_t k = 0; k < results.size(); ++k)
+    values[k] = static_cast<double>(get(results[k]));
+  return to_numpy(std::move(values), {results.size()});
+}
+
+/// Everything about the steps that were solved, as arrays by name (counts as floats).
+nb::dict as_columns(const Results& results) {
+  nb::dict columns;
+  columns["beta"] = matrix_of<&SolveResult::beta>(results);
+  columns["gradient"] = matrix_of<&SolveResult::gradient>(results);
+  const auto add = [&](const char* name, const auto& get) {
+    columns[name] = column_of(results, get);
+  };
+  add("bias", [](const StepResult& r) { return r.solve.quality.bias; });
+  add("objective", [](const StepResult& r) { return r.solve.quality.objective; });
+  add("duality_gap", [](const StepResult& r) { return r.solve.quality.gap; });
+  add("kkt_violation", [](const StepResult& r) { return r.solve.quality.violation; });
+  add("status", [](const StepResult& r) { return r.solve.status; });
+  add("n_iter", [](const StepResult& r) { return r.solve.n_iter; });
+  add("n_free_set_solves", [](const StepResult& r) { return r.solve.n_free_set_solves; });
+  add("n_bound_hits", [](const StepResult& r) { return r.solve.n_bound_hits; });
+  add("n_refreshes", [](const StepResult& r) { return r.solve.n_refreshes; });
+  add("seed", [](const StepResult& r) { return r.seed; });
+  add("seed_time", [](const StepResult& r) { return r.seed_time; });
+  add("solve_time", [](const StepResult& r) { return r.solve.solve_time; });
+  return columns;
+}
+
+nb::typed<nb::dict, nb::str, nb::object> solve(const HeldFamily& held, const Indices& rows,
+                                               const Vector& factors, const Indices& parents,
+                                               const Indices& seeds, const SolveOptions& options,
+                                               double total_time_limit) {
+  const std::vector<Step> steps = read_steps(rows, factors, parents, seeds, held.weights.shape(0));
+  return as_columns(run_watched(options, [&](const SolveOptions& watched) {
+    return solve_sequence(held.family, steps, watched, total_time_limit);
+  }));
+}
+
+} // namespace
+
+void bind_sequence(nb::module_& m) {
+  nb::class_<HeldFamily>(m, "Family", "Problems on one kernel that differ in their weights.")
+      .def(nb::init<nb::object, Vector, Vector, Vector, Matrix, double, double>(), nb::arg("gram"),
+           nb::arg("targets"), nb::arg("lower_scale"), nb::arg("upper_scale"), nb::arg("weights"),
+           nb::arg("epsilon") = 0.0, nb::arg("total_share") = 0.0);
+  m.def("solve_sequence", &solve, nb::arg("family"), nb::arg("rows"), nb::arg("factors"),
+        nb::arg("parents"), nb::arg("seeds"), nb::arg("options"), nb::arg("total_time_limit") = 0.0,
+        "Solve steps in order, each from an earlier one; a dictionary of arrays.");
+}
+
+} // namespace alphapath::bindings

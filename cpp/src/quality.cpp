@@ -1,0 +1,78 @@
+#include "alphapath/quality.hpp"
+
+#include "face.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace alphapath {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+struct Slopes {
+  double falling, rising; // what lowering beta_i saves, what raising it costs
+};
+
+Slopes slopes_at(double gradient, double beta, double epsilon) {
+  return {gradient + (beta > 0 ? epsilon : -epsilon), gradient + (beta >= 0 ? epsilon : -epsilon)};
+}
+
+/// LIBSVM's rule: the middle of what the bounded instances allow, where no instance is free.
+double bias_without_free(double max_falling, double min_rising) {
+  if (std::isinf(max_falling))
+    return std::isinf(min_rising) ? 0 : -min_rising;
+  return std::isinf(min_rising) ? -max_falling : -(max_falling + min_rising) / 2;
+}
+
+/// -(slope z + epsilon |z|), where a slope of exactly 0 costs nothing, however far z may go.
+double response_at(double z, double slope, double epsilon) {
+  const double rate = slope + (z > 0 ? epsilon : z < 0 ? -epsilon : 0);
+  return rate == 0 ? 0 : -rate * z;
+}
+
+/// max over z in the box of -(slope z + epsilon |z|).
+double best_response(double lower, double upper, double slope, double epsilon) {
+  double best = std::max(response_at(lower, slope, epsilon), response_at(upper, slope, epsilon));
+  if (epsilon > 0 && lower <= 0 && upper >= 0)
+    best = std::max(best, 0.0);
+  return best;
+}
+
+} // namespace
+
+Quality measure_quality(const BoxProblem& p, std::span<const double> beta,
+                        std::span<const double> gradient, bool has_equality) {
+  Quality quality;
+  double max_falling = -infinity, min_rising = infinity, free_sum = 0;
+  std::size_t n_free = 0;
+  for (std::size_t i = 0; i < beta.size(); ++i) {
+    const Slopes s = slopes_at(gradient[i], beta[i], p.epsilon);
+    if (beta[i] > p.lower[i])
+      max_falling = std::max(max_falling, s.falling);
+    if (beta[i] < p.upper[i])
+      min_rising = std::min(min_rising, s.rising);
+    if (is_free(p, i, beta[i])) {
+      free_sum += s.falling;
+      ++n_free;
+    }
+    quality.objective += beta[i] * (gradient[i] - p.targets[i]) / 2 + p.epsilon * std::abs(beta[i]);
+  }
+  if (has_equality) {
+    quality.violation = std::max(0.0, max_falling - min_rising);
+    quality.bias = n_free > 0 ? -free_sum / static_cast<double>(n_free)
+                              : bias_without_free(max_falling, min_rising);
+  } else {
+    quality.violation = std::max({0.0, max_falling, -min_rising});
+  }
+  for (std::size_t i = 0; i < beta.size(); ++i) {
+    const double slope = gradient[i] + quality.bias;
+    quality.gap += slope * beta[i] + p.epsilon * std::abs(beta[i]) +
+                   best_response(p.lower[i], p.upper[i], slope, p.epsilon);
+  }
+  return quality;
+}
+
+} // namespace alphapath

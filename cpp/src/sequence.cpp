@@ -1,0 +1,142 @@
+#include "alphapath/sequence.hpp"
+
+#include "face.hpp"
+#include "smo.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace alphapath {
+
+namespace {
+
+// With fewer bounded instances than this share of the free ones, the free ones stay where they are.
+constexpr double max_bounded_share_to_lift = 0.4;
+
+/// The box and the sum of one step.
+struct Box {
+  std::vector<double> lower, upper;
+  double total = 0;
+
+  Box(const Family& family, const Step& step) {
+    const std::size_t n = family.kernel.size();
+    const std::span<const double> weights = family.weights.subspan(step.row * n, n);
+    double sum = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double c = step.factor * weights[i];
+      // A side of the box that does not exist stays shut, whatever the weight.
+      lower.push_back(family.lower_scale[i] == 0 ? 0 : family.lower_scale[i] * c);
+      upper.push_back(family.upper_scale[i] == 0 ? 0 : family.upper_scale[i] * c);
+      sum += c;
+    }
+    total = family.total_share == 0 ? 0 : family.total_share * sum;
+  }
+
+  BoxProblem problem(const Family& family) const {
+    return {family.kernel, family.targets, lower, upper, family.epsilon, 0, total};
+  }
+};
+
+bool is_bounded(const Box& box, std::size_t i, double beta) {
+  return beta != 0 && (beta == box.lower[i] || beta == box.upper[i]);
+}
+
+/// No bounded instance: the box was not felt, and a larger one changes nothing. Few: their part of
+/// the solution grows with C and the free ones answer. Many: all grow, so that the margin stays.
+Seed choose_along_c(const BoxProblem& old, const Box& old_box, std::span<const double> beta,
+                    double factor) {
+  std::size_t n_bounded = 0, n_free = 0;
+  for (std::size_t i = 0; i < beta.size(); ++i) {
+    n_bounded += is_bounded(old_box, i, beta[i]);
+    n_free += is_free(old, i, beta[i]);
+  }
+  if (old_box.total != 0) // the sum grows with the box
+    return Seed::scale;
+  if (n_bounded == 0 && factor >= 1)
+    return Seed::keep;
+  const double most = max_bounded_share_to_lift * static_cast<double>(n_free);
+  return static_cast<double>(n_bounded) < most ? Seed::lift : Seed::scale;
+}
+
+double move_with_box(const Box& from, const Box& to, std::size_t i, double beta) {
+  return beta == from.upper[i] ? to.upper[i] : to.lower[i];
+}
+
+class Sequence {
+public:
+  Sequence(const Family& family, std::span<const Step> steps)
+      : family_(family), steps_(steps), workspace_(family.kernel) {
+    workspace_.is_for_sequence = true;
+  }
+
+  StepResult solve(std::size_t k, std::span<const StepResult> done, const SolveOptions& options) {
+    const Step& step = steps_[k];
+    const Box box(family_, step);
+    const BoxProblem problem = box.problem(family_);
+    StepResult result;
+    if (step.parent < 0 || step.seed == Seed::cold) {
+      result.solve = solve_smo(problem, std::nullopt, options, workspace_);
+      return result;
+    }
+    const SolveResult& parent = done[static_cast<std::size_t>(step.parent)].solve;
+    const Step& parent_step = steps_[static_cast<std::size_t>(step.parent)];
+    const Box old_box(family_, parent_step);
+    const double factor = step.factor / parent_step.factor;
+    result.seed = step.seed == Seed::climb
+                      ? choose_along_c(old_box.problem(family_), old_box, parent.beta, factor)
+                      : step.seed;
+    std::vector<double> beta = parent.beta, gradient = parent.gradient;
+    if (result.seed == Seed::scale)
+      for (std::size_t i = 0; i < beta.size(); ++i) {
+        beta[i] = is_bounded(old_box, i, beta[i]) ? move_with_box(old_box, box, i, beta[i])
+                                                  : factor * beta[i];
+        gradient[i] = factor * (gradient[i] + family_.targets[i]) - family_.targets[i];
+      }
+    SmoState state(problem, StartPoint{beta, gradient}, options, workspace_);
+    for (std::size_t i = 0; i < beta.size(); ++i)
+      state.beta[i] = result.seed == Seed::lift && is_bounded(old_box, i, beta[i])
+                          ? move_with_box(old_box, box, i, beta[i])
+                          : std::clamp(beta[i], box.lower[i], box.upper[i]);
+    if (result.seed == Seed::lift)
+      state.restore_sum();
+    state.restore_sum_greedily();
+    result.seed_time = state.watch.seconds();
+    result.solve = state.finish(descend(state));
+    result.solve.solve_time -= result.seed_time;
+    return result;
+  }
+
+private:
+  const Family& family_;
+  std::span<const Step> steps_;
+  Workspace workspace_;
+};
+
+} // namespace
+
+std::vector<StepResult> solve_sequence(const Family& family, std::span<const Step> steps,
+                                       const SolveOptions& options, double total_time_limit) {
+  Watch watch(total_time_limit, options.wants_stop);
+  Sequence sequence(family, steps);
+  std::vector<StepResult> done;
+  done.reserve(steps.size());
+  SolveOptions each = options;
+  for (std::size_t k = 0; k < steps.size(); ++k) {
+    if (watch.should_stop())
+      break;
+    if (total_time_limit > 0) {
+      const double left = std::max(total_time_limit - watch.seconds(), 1e-9);
+      each.time_limit = options.time_limit > 0 ? std::min(options.time_limit, left) : left;
+    }
+    StepResult result = sequence.solve(k, done, each);
+    const bool is_cut = result.solve.status == Status::interrupted ||
+                        (result.solve.status == Status::time_limit && watch.should_stop());
+    if (is_cut)
+      break;
+    done.push_back(std::move(result));
+  }
+  return done;
+}
+
+} // namespace alphapath

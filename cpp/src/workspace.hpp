@@ -1,0 +1,34 @@
+// What outlives one solve on a kernel: the factor of the free set, and rows copied for iterating.
+#pragma once
+
+#include "free_set.hpp"
+#include "working_rows.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace alphapath {
+
+class Workspace {
+public:
+  explicit Workspace(const KernelRows& kernel) : free_set(kernel), kernel_(kernel) {}
+
+  /// Rows of `members`; those already copied are there again if the last call asked for the same.
+  template <class T>
+  WorkingRows<T>& rows(std::vector<std::uint32_t> members, std::size_t copy_limit) {
+    auto& held = std::get<std::unique_ptr<WorkingRows<T>>>(rows_);
+    if (!held || held->members() != members)
+      held = std::make_unique<WorkingRows<T>>(kernel_, std::move(members), copy_limit);
+    return *held;
+  }
+
+  FreeSet free_set;
+  // A sequence of solves wins a copy of the rows back even where hardly any instance is held out.
+  bool is_for_sequence = false;
+
+private:
+  const KernelRows& kernel_;
+  std::pair<std::unique_ptr<WorkingRows<float>>, std::unique_ptr<WorkingRows<double>>> rows_;
+};
+
+} // namespace alphapath

@@ -1,0 +1,158 @@
+"""A sequence of problems that differ in their weights, solved in one native call.
+
+    step k:  the problem with weights  c_k = factors[k] * weights[rows[k]]
+
+Each step begins from an earlier one, its parent, by a seed that the native core makes without a
+kernel row where it can: for folds and for values of C, the time between two solves would otherwise
+be longer than the solves. See cpp/src/sequence.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import _core
+from ..problem import FloatArray, Problem
+from ..solution import Info, Solution, Status
+from .lapack import single_threaded
+from .native import Limits, require_equality, require_no_ridge
+
+#: The seeds of the native core, by their numbers there.
+SEED_NAMES = ("cold", "keep", "lift", "scale", "climb", "greedy")
+
+COUNTS = ("n_iter", "n_free_set_solves", "n_bound_hits", "n_refreshes")
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """What to solve: rows of the weights, factors, parents (-1: none) and seeds by name."""
+
+    rows: NDArray[np.int64]
+    factors: FloatArray
+    parents: NDArray[np.int64]
+    seeds: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceSolution:
+    """The solutions of the first `len(self)` steps (fewer where a limit or Ctrl-C ended it).
+
+    Attributes of shape (n_solved,): bias, objective, duality_gap, kkt_violation, status, n_iter,
+    n_free_set_solves, n_bound_hits, n_refreshes, seed (names), seed_time and solve_time; of shape
+    (n_solved, n): beta and gradient. `self[k]` is the Solution of step k.
+    """
+
+    problem: Problem
+    weights: FloatArray
+    steps: Steps
+    columns: dict[str, Any]
+    is_interrupted: bool
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["columns"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __len__(self) -> int:
+        return len(self.columns["bias"])
+
+    @cached_property
+    def seed(self) -> tuple[str, ...]:
+        """The seed that each step began from."""
+        return tuple(SEED_NAMES[number] for number in self.columns["seed"].astype(int))
+
+    @cached_property
+    def status(self) -> tuple[Status, ...]:
+        """How each solve ended."""
+        return tuple(Status(number) for number in self.columns["status"].astype(int))
+
+    @cached_property
+    def decision_values(self) -> FloatArray:
+        """K beta + bias of each step on all n instances, held-out ones included."""
+        values: FloatArray = self.gradient + self.problem.targets
+        values += self.bias[:, None]
+        return values
+
+    def __getitem__(self, k: int) -> Solution:
+        weights = self.steps.factors[k] * self.weights[self.steps.rows[k]]
+        counts = {name: int(self.columns[name][k]) for name in COUNTS}
+        info = Info(
+            status=self.status[k],
+            objective=float(self.objective[k]),
+            duality_gap=float(self.duality_gap[k]),
+            kkt_violation=float(self.kkt_violation[k]),
+            seed=self.seed[k],
+            seed_time=float(self.seed_time[k]),
+            solve_time=float(self.solve_time[k]),
+            **counts,
+        )
+        problem = self.problem.with_weights(weights)
+        return Solution(problem, self.beta[k], self.gradient[k], float(self.bias[k]), info)
+
+
+def solve_sequence(
+    problem: Problem,
+    weights: ArrayLike,
+    steps: Steps,
+    *,
+    limits: Limits,
+    total_time_limit: float | None = None,
+) -> SequenceSolution:
+    """Solve `problem` under other weights, step by step.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its weights are not used.
+    weights : array of shape (n_rows, n)
+    steps : Steps
+    limits : Limits
+        Of each solve.
+    total_time_limit : float or None
+        Seconds for all steps together.
+
+    Examples
+    --------
+    >>> chain = solve_sequence(problem, weights, steps, limits=Limits())    # doctest: +SKIP
+    """
+    require_equality(problem, has_equality=True, solver="sequence", instead="coordinate")
+    require_no_ridge(problem, solver="sequence")
+    view: Any = problem.kernel
+    rows = np.ascontiguousarray(weights, dtype=np.float64)
+    family = _core.Family(
+        view.gram,
+        problem.targets,
+        problem.lower_scale,
+        problem.upper_scale,
+        rows,
+        problem.epsilon,
+        problem.total_share,
+    )
+    with single_threaded():
+        columns: dict[str, Any] = _core.solve_sequence(  # type: ignore[assignment]
+            family,
+            np.ascontiguousarray(steps.rows, dtype=np.int64),
+            np.ascontiguousarray(steps.factors, dtype=np.float64),
+            np.ascontiguousarray(steps.parents, dtype=np.int64),
+            np.array([SEED_NAMES.index(name) for name in steps.seeds], dtype=np.int64),
+            limits.as_options(view.spare_bytes),
+            0.0 if total_time_limit is None else float(total_time_limit),
+        )
+    for array in columns.values():
+        array.flags.writeable = False
+    for name in COUNTS:
+        columns[name] = columns[name].astype(np.int64)
+    n_solved = len(columns["bias"])
+    seconds = float(columns["seed_time"].sum() + columns["solve_time"].sum())
+    is_late = total_time_limit is not None and seconds >= 0.5 * total_time_limit
+    return SequenceSolution(problem, rows, steps, columns, n_solved < len(steps) and not is_late)
