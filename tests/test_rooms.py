@@ -40,7 +40,16 @@ BELOW_ESTIMATORS = (*BELOW_SEARCH, "search")
 ROOMS = {
     "core": Room(("_core",), packages=("numpy",)),
     "nouns": Room(
-        ("errors", "problem", "solution", "optimality", "certificate"), packages=("numpy",)
+        (
+            "errors",
+            "problem",
+            "solution",
+            "optimality",
+            "certificate",
+            "margin_problem",
+            "margin_certificate",
+        ),
+        packages=("numpy",),
     ),
     "kernels": Room(
         ("kernels",),
