@@ -48,6 +48,7 @@ ROOMS = {
             "certificate",
             "margin_problem",
             "margin_certificate",
+            "version",
         ),
         packages=("numpy",),
     ),

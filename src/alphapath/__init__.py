@@ -6,6 +6,7 @@ from .certificate import Certificate, certify
 from .estimators import SVC, SVR, OneClassSVM
 from .problem import Problem, Start
 from .solution import Info, Solution, Status
+from .version import __version__
 
 __all__ = [
     "SVC",
@@ -17,5 +18,6 @@ __all__ = [
     "Solution",
     "Start",
     "Status",
+    "__version__",
     "certify",
 ]

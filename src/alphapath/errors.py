@@ -23,5 +23,9 @@ class KernelError(AlphapathError, ValueError):
     """A kernel, its parameters or its matrix can not be used."""
 
 
+class JournalError(AlphapathError, ValueError):
+    """A journal that is damaged, not a journal, or the journal of another search."""
+
+
 class ModelFileError(AlphapathError, ValueError):
     """A LIBSVM model file that is truncated, malformed or inconsistent."""
