@@ -4,5 +4,13 @@ from __future__ import annotations
 
 from .estimators.cross_validation import cross_validate
 from .estimators.leave_one_out import LeaveOneOutResult, leave_one_out
+from .search.one_standard_error import one_standard_error
+from .search.progress import SearchProgress
 
-__all__ = ["LeaveOneOutResult", "cross_validate", "leave_one_out"]
+__all__ = [
+    "LeaveOneOutResult",
+    "SearchProgress",
+    "cross_validate",
+    "leave_one_out",
+    "one_standard_error",
+]
