@@ -9,6 +9,7 @@ Legend: K kernel matrix, r targets, c weights (0 = held out), beta signed dual v
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -184,7 +185,12 @@ class Problem:
 
     def with_kernel(self, kernel: KernelView) -> Problem:
         """The same problem on another kernel over the same instances."""
-        return replace(self, kernel=kernel)
+        if kernel.n != self.n:
+            return replace(self, kernel=kernel)
+        # Nothing else depends on the kernel: what was checked and computed is kept.
+        moved = copy(self)
+        object.__setattr__(moved, "kernel", kernel)
+        return moved
 
     def check_feasible(self, beta: ArrayLike, sum_atol: float | None = None) -> None:
         """Raise InfeasibleStart, naming the worst entry, unless `beta` is feasible.

@@ -6,8 +6,7 @@ import time
 from typing import Any
 
 import numpy as np
-from sklearn import svm
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
@@ -17,13 +16,10 @@ from ..search.chain import Limits
 from ..search.folds import solve_chains
 from ..search.parents import check_seeding
 from .base import BaseSVM
-from .fold_models import FoldModels, Split
+from .fold_models import FoldModels
+from .fold_sets import Split
 from .fold_table import FoldTable, Scoring, score_accuracy
-from .one_class import OneClassSVM
-from .svc import SVC
-from .svr import SVR
-
-OWN: dict[Any, type[BaseSVM]] = {svm.SVC: SVC, svm.SVR: SVR, svm.OneClassSVM: OneClassSVM}
+from .own import as_own
 
 
 def cross_validate(
@@ -146,21 +142,6 @@ def cross_validate(
         raise
     table.report_failures()
     return collect()
-
-
-def as_own(estimator: Any) -> BaseSVM:
-    """An estimator of this library with the same parameters."""
-    if isinstance(estimator, BaseSVM):
-        return estimator
-    for peer, own in OWN.items():
-        if isinstance(estimator, peer):
-            converted: BaseSVM = own.from_sklearn(clone(estimator))
-            return converted
-    raise TypeError(
-        f"{type(estimator).__name__} can not be begun from another fold's solution; supported are "
-        f"SVC, SVR and OneClassSVM of alphapath and of sklearn.svm. For other estimators and for "
-        f"pipelines use sklearn.model_selection.cross_validate."
-    )
 
 
 def choose_scorer(model: BaseSVM, y: Any, scoring: Any, raises: bool) -> Any:

@@ -1,8 +1,7 @@
 """One estimator on the training sets of many folds: problems to solve, and fitted estimators back.
 
-Rows are instances in their given order, so a fold is weights on one kernel. What scikit-learn
-derives from the training rows is derived from those of each fold: the classes, "balanced" class
-weights, and gamma="scale", which means a kernel for each fold.
+A fold is weights on one kernel; but gamma="scale", derived from the training rows as in
+scikit-learn, means a kernel for each fold.
 """
 
 from __future__ import annotations
@@ -11,11 +10,10 @@ import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ..kernels import KernelStore
@@ -25,21 +23,8 @@ from ..search.parents import FULL, Plan, make_plan
 from ..solution import Info, Solution
 from . import one_vs_one, training
 from .base import BaseSVM, RawRows
+from .fold_sets import FoldSets, Indices, Split
 from .merge_rows import MergedRows
-
-Indices = NDArray[np.intp]
-Split = tuple[Indices, Indices]
-
-
-@dataclass(frozen=True)
-class TrainingSet:
-    """The rows of one fold: how often each is drawn, the classes there are, the weights c."""
-
-    model: BaseSVM  # unfitted, with the classes and class weights of these rows
-    times: FloatArray
-    scale: FloatArray
-    weights: FloatArray
-    codes: NDArray[np.intp]  # the classes present, by their number in all data
 
 
 @dataclass(frozen=True)
@@ -54,7 +39,7 @@ class PairFit:
     train_values: FloatArray | None
 
 
-class FoldModels:
+class FoldModels(FoldSets):
     """The problems of every fold, and the fitted estimator of a fold from their solutions.
 
     Parameters
@@ -74,10 +59,9 @@ class FoldModels:
         sample_weight: ArrayLike | None,
         splits: Sequence[Split],
     ) -> None:
-        self.model: BaseSVM = clone(estimator)
-        self.model._validate_params()
-        self.rows = self.model._prepare(X, y, sample_weight, merge=False)
-        self.splits = splits
+        model: BaseSVM = clone(estimator)
+        model._validate_params()
+        super().__init__(model, model._prepare(X, y, sample_weight, merge=False), splits)
         self.store = KernelStore(self.rows.X, memory_limit=estimator.memory_limit)
         kernel = estimator.kernel
         self.has_own_kernels = estimator.gamma == "scale" and kernel in ("rbf", "poly", "sigmoid")
@@ -88,44 +72,6 @@ class FoldModels:
         if not self.has_own_kernels:
             raw = self.store.view(self.model._kernel, tol=estimator.tol)
         self.problems = list(self.model._problems_on(raw, self.rows))
-        # Three values a row each: few folds stay, of many only those at work.
-        self.training_set = lru_cache(maxsize=64)(self._select)
-        self.errors: dict[int, Exception] = {}
-        self.codes: dict[int, NDArray[np.intp]] = {}
-        for h in range(len(splits)):
-            try:
-                self.codes[h] = self.training_set(h).codes
-            except ValueError as error:
-                self.errors[h] = error
-
-    @property
-    def n_classes(self) -> int:
-        """2 where there are no classes: one problem."""
-        return len(self.model.classes_) if self.model._targets == "labels" else 2
-
-    def _select(self, fold: int) -> TrainingSet:
-        """The training set of a fold; refuses what fit would refuse."""
-        rows, (train, _) = self.rows, self.splits[fold]
-        times = np.bincount(train, minlength=rows.weights.size).astype(np.float64)
-        drawn = rows.weights * times
-        if not drawn.any():
-            raise ValueError(f"All {train.size} training rows of this fold have sample_weight 0.")
-        model, codes = self.model, np.arange(self.n_classes)
-        targets = rows.targets
-        if model._targets == "labels":
-            is_present = np.bincount(targets[train].astype(np.intp), minlength=codes.size) > 0
-            if not is_present.all() or (drawn[train] == 0.0).any():
-                model = copy.copy(model)
-                model._check_targets(self.model.classes_[targets[train].astype(int)], drawn[train])
-                codes = np.flatnonzero(is_present)
-                targets = np.searchsorted(codes, targets).clip(max=codes.size - 1).astype(float)
-        if getattr(model, "class_weight", None) is None:
-            scale = model._weight_scale(targets, drawn)
-        else:
-            model = copy.copy(model)
-            scale = np.zeros_like(drawn)
-            scale[train] = model._weight_scale(targets[train], rows.weights[train])
-        return TrainingSet(model, times, scale, scale * drawn, codes)
 
     def make_chains(self, seeding: str, limits: Limits) -> list[FoldChain]:
         """One chain of folds a problem; a fold without one of the pair's classes is not in it."""
@@ -168,50 +114,62 @@ class FoldModels:
 
     def reduce(self, p: int, fold: int, solution: Solution, keep_train: bool) -> PairFit:
         """Keep what the fitted estimator and its scores need."""
-        train, test = self.splits[fold]
-        own = self.training_set(fold)
-        # With two classes left of more, class 1 and not class 0 is the positive one.
-        sign = -1.0 if self.n_classes > 2 and own.codes.size == 2 else 1.0
-        values = sign * solution.decision_values
-        merged = MergedRows(
-            None, self.rows.targets, self.rows.weights * own.times, train, self.rows.weights[train]
-        )
-        is_simple = int(own.times.max()) == 1
-        beta = solution.beta[train] if is_simple else merged.spread(solution.beta, own.scale)
-        rows = np.flatnonzero(beta)
-        return PairFit(
-            rows,
-            sign * beta[rows],
-            sign * solution.bias,
-            solution.info,
-            values[test],
-            values[train] if keep_train else None,
-        )
+        return reduce_solution(self, fold, solution, keep_train)
 
     def fitted(self, fold: int, fits: Sequence[PairFit]) -> BaseSVM:
         """The estimator as its fit on the training rows would have left it."""
-        train, _ = self.splits[fold]
-        own = self.training_set(fold)
-        model = copy.copy(own.model)
-        targets = self.rows.targets[train]
-        if model._targets == "labels":
-            targets = np.searchsorted(own.codes, targets).astype(np.float64)
-        model._pack([(fit.rows, fit.beta) for fit in fits], targets)
+        model = copy.copy(self.training_set(fold).model)
         model._gamma, model._kernel = self.kernel_of(fold)
-        model.intercept_ = np.array([fit.bias for fit in fits])
-        model.n_kernel_rows_ = sum(fit.info.n_rows_computed for fit in fits)
-        if model.kernel == "precomputed":
-            model.support_vectors_ = np.empty((0, 0))
-            model.shape_fit_ = (train.size, train.size)
-            model.n_features_in_ = train.size
-        else:
-            model.support_vectors_ = self.rows.X[train[model.support_]]
-            model.shape_fit_ = (train.size, self.rows.X.shape[1])
-        model._report(
-            [fit.info for fit in fits],
-            training.Budget(model.tol, model.max_iter, model.time_limit),
-        )
-        return model
+        return complete_model(self, fold, fits, model)
+
+
+def reduce_solution(
+    sets: FoldSets, fold: int, solution: Solution, keep_train: bool, factor: float = 1.0
+) -> PairFit:
+    """What is kept of the solution of a fold whose weights are those of `sets` times `factor`."""
+    train, test = sets.splits[fold]
+    own, rows = sets.training_set(fold), sets.rows
+    sign = sets.sign_of(fold)
+    values = sign * solution.decision_values
+    beta = solution.beta[train]
+    if int(own.times.max()) > 1:
+        weights = rows.weights * own.times
+        merged = MergedRows(None, rows.targets, weights, train, rows.weights[train])
+        beta = merged.spread(solution.beta, factor * own.scale)
+    support = np.flatnonzero(beta)
+    return PairFit(
+        support,
+        sign * beta[support],
+        sign * solution.bias,
+        solution.info,
+        values[test],
+        values[train] if keep_train else None,
+    )
+
+
+def complete_model(sets: FoldSets, fold: int, fits: Sequence[PairFit], model: BaseSVM) -> BaseSVM:
+    """`model`, which has its kernel and classes, with everything else that fit sets."""
+    train, _ = sets.splits[fold]
+    rows = sets.rows
+    targets = rows.targets[train]
+    if model._targets == "labels":
+        codes = sets.training_set(fold).codes
+        targets = np.searchsorted(codes, targets).astype(np.float64)
+    model._pack([(fit.rows, fit.beta) for fit in fits], targets)
+    model.intercept_ = np.array([fit.bias for fit in fits])
+    model.n_kernel_rows_ = sum(fit.info.n_rows_computed for fit in fits)
+    if model.kernel == "precomputed":
+        model.support_vectors_ = np.empty((0, 0))
+        model.shape_fit_ = (train.size, train.size)
+        model.n_features_in_ = train.size
+    else:
+        model.support_vectors_ = rows.X[train[model.support_]]
+        model.shape_fit_ = (train.size, rows.X.shape[1])
+    model._report(
+        [fit.info for fit in fits],
+        training.Budget(model.tol, model.max_iter, model.time_limit),
+    )
+    return model
 
 
 class KnownValues:

@@ -17,7 +17,7 @@ from ..search.chain import Limits
 from ..search.leave_one_out import Unfinished, check_seeding, refit_without
 from ..solution import Solution
 from .base import BaseSVM
-from .cross_validation import as_own
+from .own import as_own
 
 
 @dataclass(frozen=True)

@@ -148,15 +148,17 @@ class SVC(ClassifierMixin, BaseSVM):
         return np.asarray(_ovr_decision_function(values < 0.0, -values, n_classes))
 
     def _predictions_of(self, values: FloatArray) -> NDArray[Any]:
+        labels: NDArray[Any] = self.classes_.take(self._codes_of(values))
+        return labels
+
+    def _codes_of(self, values: FloatArray) -> NDArray[np.intp]:
+        """The numbers of the predicted classes, from one column a problem."""
         n_classes = len(self.classes_)
         if n_classes == 2:
-            codes = (values[:, 0] >= 0.0).astype(np.intp)
-        elif self.break_ties:
-            codes = np.argmax(self._shape_decision(values), axis=1)
-        else:
-            codes = np.argmax(one_vs_one.count_votes(values, n_classes), axis=1)
-        labels: NDArray[Any] = self.classes_.take(codes)
-        return labels
+            return np.asarray(values[:, 0] >= 0.0, dtype=np.intp)
+        if self.break_ties:
+            return np.asarray(np.argmax(self._shape_decision(values), axis=1))
+        return np.asarray(np.argmax(one_vs_one.count_votes(values, n_classes), axis=1))
 
     def _check_targets(self, y: Any, sample_weight: FloatArray) -> FloatArray:
         check_classification_targets(y)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..problem import FloatArray
 from ..solution import Solution
+from ..solvers.sequence import SequenceSolution
 
 
 def estimate_work(solution: Solution) -> float:
@@ -25,4 +27,21 @@ def estimate_work(solution: Solution) -> float:
         work += m**3 / 50.0
         work += info.n_free_set_solves * (5000.0 + 0.25 * m * n + 0.75 * m * m)
         work += info.n_bound_hits * 0.2 * m * m
+    return work
+
+
+def count_work(solved: SequenceSolution) -> FloatArray:
+    """The work of each step of a sequence, after the same model."""
+    beta = solved.beta
+    factors = solved.steps.factors[: len(solved), None]
+    weights = factors * solved.weights[solved.steps.rows[: len(solved)]]
+    n = np.count_nonzero(weights, axis=1).astype(np.float64)
+    is_support = beta != 0.0
+    n_support = np.count_nonzero(is_support, axis=1)
+    m = np.count_nonzero(is_support & (np.abs(beta) < weights), axis=1).astype(np.float64)
+    work: FloatArray = solved.n_iter * (60.0 + 0.4 * n)
+    work += solved.n_refreshes * 0.1 * n * n_support
+    has_solves = solved.n_free_set_solves > 0
+    work += has_solves * (m**3 / 50.0 + solved.n_bound_hits * 0.2 * m * m)
+    work += solved.n_free_set_solves * (5000.0 + 0.25 * m * n + 0.75 * m * m)
     return work

@@ -1,0 +1,92 @@
+"""The training sets of folds: rows are instances in their given order, a fold is weights on them.
+
+What scikit-learn derives from the training rows is derived from those of each fold: the classes
+and "balanced" class weights.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..problem import FloatArray
+from .base import BaseSVM
+from .merge_rows import MergedRows
+
+Indices = NDArray[np.intp]
+Split = tuple[Indices, Indices]
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """The rows of one fold: how often each is drawn, the classes there are, the weights c."""
+
+    model: BaseSVM  # unfitted, with the classes and class weights of these rows
+    times: FloatArray
+    scale: FloatArray
+    weights: FloatArray
+    codes: NDArray[np.intp]  # the classes present, by their number in all data
+
+
+class FoldSets:
+    """The training set of every fold, for one model.
+
+    Parameters
+    ----------
+    model : BaseSVM
+        Prepared on all rows: its classes are known.
+    rows : MergedRows
+        Every row an instance, in the given order.
+    splits : sequence of (train, test)
+        Row numbers; a training row may be drawn more than once.
+    """
+
+    def __init__(self, model: BaseSVM, rows: MergedRows, splits: Sequence[Split]) -> None:
+        self.model, self.rows, self.splits = model, rows, splits
+        # Three values a row each: few folds stay, of many only those at work.
+        self.training_set = lru_cache(maxsize=64)(self._select)
+        self.errors: dict[int, Exception] = {}
+        self.codes: dict[int, NDArray[np.intp]] = {}
+        for h in range(len(splits)):
+            try:
+                self.codes[h] = self.training_set(h).codes
+            except ValueError as error:
+                self.errors[h] = error
+
+    @property
+    def n_classes(self) -> int:
+        """2 where there are no classes: one problem."""
+        return len(self.model.classes_) if self.model._targets == "labels" else 2
+
+    def sign_of(self, fold: int) -> float:
+        """-1 where two classes are left of more: then class 1 and not class 0 is positive."""
+        return -1.0 if self.n_classes > 2 and self.codes[fold].size == 2 else 1.0
+
+    def _select(self, fold: int) -> TrainingSet:
+        """The training set of a fold; refuses what fit would refuse."""
+        rows, (train, _) = self.rows, self.splits[fold]
+        times = np.bincount(train, minlength=rows.weights.size).astype(np.float64)
+        drawn = rows.weights * times
+        if not drawn.any():
+            raise ValueError(f"All {train.size} training rows of this fold have sample_weight 0.")
+        model, codes = self.model, np.arange(self.n_classes)
+        targets = rows.targets
+        if model._targets == "labels":
+            is_present = np.bincount(targets[train].astype(np.intp), minlength=codes.size) > 0
+            if not is_present.all() or (drawn[train] == 0.0).any():
+                model = copy.copy(model)
+                model._check_targets(self.model.classes_[targets[train].astype(int)], drawn[train])
+                codes = np.flatnonzero(is_present)
+                targets = np.searchsorted(codes, targets).clip(max=codes.size - 1).astype(float)
+        if getattr(model, "class_weight", None) is None:
+            scale = model._weight_scale(targets, drawn)
+        else:
+            model = copy.copy(model)
+            scale = np.zeros_like(drawn)
+            scale[train] = model._weight_scale(targets[train], rows.weights[train])
+        return TrainingSet(model, times, scale, scale * drawn, codes)

@@ -1,0 +1,369 @@
+"""SVMSearchCV: scikit-learn's GridSearchCV for SVMs, the whole grid on shared kernels."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import _fit_context, clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics._scorer import _MultimetricScorer
+from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.model_selection._validation import _warn_or_raise_about_fit_failures
+from sklearn.pipeline import Pipeline
+from sklearn.utils import indexable
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import _check_method_params
+
+from ..search.plan import make_plan
+from ..search.result import NOT_RUN, SearchTable
+from ..search.runner import run_chains
+from ..solution import Status
+from .own import OWN, as_own
+from .search_grid import Grid
+from .search_progress import Progress
+from .search_rows import SearchData, has_own_kernels
+from .search_scores import Judge
+from .search_solve import Setting
+from .search_work import SearchWork
+
+
+class SVMSearchCV(BaseSearchCV):
+    """Exhaustive search over the parameters of an SVM: GridSearchCV's answers, far sooner.
+
+    Kernel matrices are computed once and shared by all folds, values of C, class weights and
+    epsilons; every solve begins from the solution for the next smaller C.
+
+    Parameters
+    ----------
+    estimator : SVC, SVR or OneClassSVM, or a Pipeline that ends with one
+        Of this library or of scikit-learn. Preprocessing is fitted on the training rows of each
+        fold; the kernels are then those of the fold.
+    param_grid : dict or list of dicts
+        As in GridSearchCV.
+    scoring, refit, cv, error_score, return_train_score
+        As in GridSearchCV.
+    n_jobs : int or None, default=None
+        Workers, by joblib: processes, or whatever `joblib.parallel_config` says (threads, Dask,
+        Ray). The results do not depend on it, bit for bit.
+    seeding : {"auto", "none", "keep", "lift", "scale"}, default="auto"
+        How a solve begins from the solution for a smaller C; "none" solves all from zero.
+    plan : {"auto", "along_c", "linked_folds", "independent"}, default="auto"
+        Which solution a cell begins from: "along_c" that of the next smaller C in the same fold;
+        "linked_folds" links the smallest C of the folds besides; "auto" does so where there are
+        few values of C.
+    journal : path or None, default=None
+        A file in which finished chains are kept: the same search, started again, goes on there.
+    memory_limit : int, str or None, default=None
+        Bytes (or "200MB") for kernels, in each process; None for the estimator's, or a share of
+        the RAM.
+    time_limit : float or None, default=None
+        Seconds for the whole search without the refit; cells for which they do not suffice are
+        not run. The limit of a single solve is the estimator's `time_limit`.
+    verbose : int, default=0
+        1 shows progress.
+
+    Attributes
+    ----------
+    cv_results_ : dict
+        All keys of GridSearchCV. Besides, for each candidate: `n_iter` (iterations of all folds),
+        `seed` (the seeds used), `duality_gap` (the largest of the folds) and `status` ("solved";
+        "not_run" where time or Ctrl-C ended the search, with nan as the score).
+    best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_, \
+multimetric_, classes_, n_features_in_, feature_names_in_
+        As in GridSearchCV.
+    plan_ : Plan
+        What was begun from what, and the work counted; `print(search.plan_)` shows it.
+
+    Notes
+    -----
+    After Ctrl-C `cv_results_` and, where a cell was complete, `best_params_` hold what is done.
+    A scorer that is a function gets an estimator of this library, fitted on the fold.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from alphapath import SVC
+    >>> from alphapath.model_selection import SVMSearchCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = SVMSearchCV(SVC(), {"C": [0.1, 1.0, 10.0], "gamma": [0.01, 0.1, 1.0]}, cv=3)
+    >>> search.fit(X, y).best_params_
+    {'C': 10.0, 'gamma': 0.1}
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{k: v for k, v in BaseSearchCV._parameter_constraints.items() if k != "pre_dispatch"},
+        "param_grid": [dict, list],
+        "seeding": [str],
+        "plan": [str],
+        "journal": [None, str, PathLike],
+        "memory_limit": [None, str, Interval(Integral, 1, None, closed="left")],
+        "time_limit": [None, Interval(Real, 0.0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
+        *,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        seeding: str = "auto",
+        plan: str = "auto",
+        journal: Any = None,
+        memory_limit: Any = None,
+        time_limit: float | None = None,
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.scoring = scoring
+        self.n_jobs = n_jobs
+        self.refit = refit
+        self.cv = cv
+        self.seeding = seeding
+        self.plan = plan
+        self.journal = journal
+        self.memory_limit = memory_limit
+        self.time_limit = time_limit
+        self.error_score = error_score
+        self.return_train_score = return_train_score
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+        """Run the search, and fit the best candidate on all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            For kernel="precomputed", the kernel matrix of all samples.
+        y : array-like of shape (n_samples,), default=None
+        **params : dict
+            As in GridSearchCV: sample_weight, groups, metadata that is routed.
+        """
+        scorers, refit_metric = self._get_scorers()
+        X, y = indexable(X, y)
+        params = _check_method_params(X, params=params)
+        routed = self._get_routed_params_for_fit(params)
+        progress = Progress(self, X, y, params.get("sample_weight"))
+        candidates = list(ParameterGrid(self.param_grid))
+        grid = Grid(self.estimator, candidates)
+        splits = self._split(X, y, routed.splitter.split)
+        judge = Judge(
+            scorers, self.estimator, routed.scorer.score, self.error_score, self.return_train_score
+        )
+        table = SearchTable(len(candidates), len(splits))
+        try:
+            self._search(
+                SearchData(X, y, routed.estimator.fit, splits, self._find_limit()),
+                grid,
+                judge,
+                table,
+                progress,
+            )
+        except KeyboardInterrupt:
+            self._finish(candidates, table, scorers, refit_metric, is_cut=True)
+            raise
+        is_cut = not table.is_complete
+        self._finish(candidates, table, scorers, refit_metric, is_cut)
+        if self.refit:
+            with progress.refit() as context:
+                self._refit(X, y, routed.estimator.fit, context)
+        progress.end()
+        return self
+
+    # -- the parts of fit
+
+    def _split(self, X: Any, y: Any, split_params: Mapping[str, Any]) -> list[Any]:
+        splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        self.n_splits_ = splitter.get_n_splits(X, y, **split_params)
+        everybody = np.arange(X.shape[0] if hasattr(X, "shape") else len(X))
+        splits = [
+            (everybody[np.asarray(train)], everybody[np.asarray(test)])
+            for train, test in splitter.split(X, y, **split_params)
+        ]
+        if len(splits) != self.n_splits_:
+            raise ValueError(
+                "cv.split and cv.get_n_splits returned inconsistent results: "
+                f"{len(splits)} splits where {self.n_splits_} were announced."
+            )
+        if not splits:
+            raise ValueError(f"The splitter {self.cv!r} gave no folds; at least one is needed.")
+        return splits
+
+    def _find_limit(self) -> Any:
+        if self.memory_limit is not None:
+            return self.memory_limit
+        last = last_step(self.estimator)[1]
+        return getattr(last, "memory_limit", None)
+
+    def _search(
+        self, data: SearchData, grid: Grid, judge: Judge, table: SearchTable, progress: Progress
+    ) -> None:
+        """Run all chains; what they give is in `table` at any time."""
+        for row, error in grid.errors.items():
+            if self.error_score == "raise":
+                raise ValueError(error)
+            table.refuse(row, error)
+        groups = make_groups(grid, len(data.splits))
+        plan = make_plan(groups, self.plan, self.seeding)
+        deadline = None if self.time_limit is None else time.time() + self.time_limit
+        setting = Setting(data, grid.heads, last_step(self.estimator), grid.models, judge, deadline)
+        self.plan_ = plan
+        progress.begin(plan)
+        try:
+            for chain, arrays in run_chains(
+                SearchWork(setting), plan.chains, n_jobs=self.n_jobs, on_begin=progress.on_begin
+            ):
+                table.add(chain, arrays)
+                progress.on_end(chain)
+        finally:
+            self.plan_ = plan.with_work(table.work)
+        progress.end_search()
+
+    def _finish(
+        self,
+        candidates: Sequence[dict[str, Any]],
+        table: SearchTable,
+        scorers: Any,
+        refit_metric: str,
+        is_cut: bool,
+    ) -> None:
+        """Set cv_results_ and what is best."""
+        self._report(table)
+        names = [name.removeprefix("test_") for name in table.scores if name.startswith("test_")]
+        names = names or list(getattr(scorers, "_scorers", ["score"]))
+        self.multimetric_ = names != ["score"] or isinstance(scorers, _MultimetricScorer)
+        out = as_out(table, names, self.multimetric_, self.error_score)
+        with warnings.catch_warnings():
+            if is_cut:  # the scores that are not there are told of by their status
+                warnings.filterwarnings("ignore", "One or more of the", UserWarning)
+            results = self._format_results(list(candidates), table.shape[1], out, table.columns())
+        if callable(self.scoring) and self.multimetric_:
+            self._check_refit_for_multimetric(names)
+            refit_metric = self.refit
+        self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
+        self.cv_results_ = results
+        is_done = (table.status != NOT_RUN).all(axis=1)
+        if (self.refit or not self.multimetric_) and is_done.any():
+            self._choose(results, refit_metric)
+
+    def _choose(self, results: dict[str, Any], refit_metric: str) -> None:
+        self.best_index_ = self._select_best_index(self.refit, refit_metric, results)
+        if not callable(self.refit):
+            self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
+        self.best_params_ = results["params"][self.best_index_]
+
+    def _report(self, table: SearchTable) -> None:
+        """Warn of what failed, was not run or did not converge; raise where all failed."""
+        if table.errors:
+            n = table.shape[0] * table.shape[1]
+            cells: list[dict[str, Any]] = [{"fit_error": error} for error in table.errors.values()]
+            cells += [{"fit_error": None}] * (n - len(cells))
+            _warn_or_raise_about_fit_failures(cells, self.error_score)
+        n_late = int((table.status == NOT_RUN).any(axis=1).sum())
+        if n_late:
+            warnings.warn(
+                f"{n_late} of {table.shape[0]} candidates were not run on every fold; their status "
+                f"is 'not_run' and their score nan.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        unsolved = (Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.STALLED)
+        n_unsolved = int(np.isin(table.status, [int(s) for s in unsolved]).sum())
+        if n_unsolved:
+            warnings.warn(
+                f"{n_unsolved} of {table.status.size} solves stopped before the tolerance was met "
+                f"(see 'status' in cv_results_); raise max_iter or time_limit, or scale the "
+                f"features.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _refit(self, X: Any, y: Any, fit_params: Mapping[str, Any], context: Any) -> None:
+        """Fit the best candidate on all rows; scikit-learn's estimators by way of our own."""
+        best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
+        given = last_step(best)[1]
+        fitted = best
+        if type(given) in OWN:
+            fitted = replace_last(best, as_own(given))
+        begin = time.time()
+        with context(fitted):
+            fitted.fit(X, *(() if y is None else (y,)), **fit_params)
+        if fitted is not best or last_step(fitted)[1] is not given:
+            peer = last_step(fitted)[1].as_sklearn().set_params(**given.get_params(deep=False))
+            fitted = replace_last(fitted, peer)
+        self.refit_time_ = time.time() - begin
+        self.best_estimator_ = fitted
+        if hasattr(fitted, "feature_names_in_"):
+            self.feature_names_in_ = fitted.feature_names_in_
+
+
+def last_step(estimator: Any) -> tuple[str, Any]:
+    """Name and estimator of the SVM, alone or in a pipeline."""
+    if isinstance(estimator, Pipeline):
+        name, step = estimator.steps[-1]
+        return name, step
+    return "", estimator
+
+
+def replace_last(estimator: Any, step: Any) -> Any:
+    """The same pipeline with another last step, or the step itself."""
+    if not isinstance(estimator, Pipeline):
+        return step
+    estimator.steps[-1] = (estimator.steps[-1][0], step)
+    return estimator
+
+
+def make_groups(grid: Grid, n_folds: int) -> list[Any]:
+    """The cells of every model, so ordered that what is shared is needed in one stretch."""
+    everything = tuple(range(n_folds))
+    groups = []
+    for number, model in enumerate(grid.models):
+        if not model.cells:
+            continue
+        if grid.heads[model.head] is None:
+            shares = not has_own_kernels(model.estimator)
+            groups.append((model, model.as_group(number, everything, shares)))
+        else:
+            groups += [(model, model.as_group(number, (fold,), False)) for fold in everything]
+    groups.sort(key=lambda item: (item[0].head, item[1].folds[0], item[0].kernel))
+    return [group for _, group in groups]
+
+
+def as_out(
+    table: SearchTable, names: Sequence[str], is_multi: bool, error_score: Any
+) -> list[dict[str, Any]]:
+    """The table as the list of cells that scikit-learn's formatting takes."""
+    missing = np.nan if error_score == "raise" else error_score
+    is_refused = np.zeros(table.shape, dtype=bool)
+    for row, fold in table.errors:
+        is_refused[row, fold] = True
+
+    def fill(part: str) -> list[Any]:
+        columns = []
+        for name in names:
+            values = table.scores.get(f"{part}_{name}")
+            values = np.full(table.shape, np.nan) if values is None else values
+            columns.append(np.where(is_refused, missing, values).ravel().tolist())
+        if not is_multi:
+            return columns[0]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    parts = {"test_scores": fill("test")}
+    if any(name.startswith("train_") for name in table.scores):
+        parts["train_scores"] = fill("train")
+    parts["fit_time"] = table.fit_time.ravel().tolist()
+    parts["score_time"] = table.score_time.ravel().tolist()
+    return [dict(zip(parts, row, strict=True)) for row in zip(*parts.values(), strict=True)]

@@ -1,0 +1,213 @@
+"""The candidates of a search as models to solve: what differs in C only is one model.
+
+A candidate is an estimator of this library (or scikit-learn's, converted), perhaps behind the
+preprocessing of a Pipeline. Candidates with the same preprocessing share their transformed rows,
+those with the same kernel its matrix, and those that differ in C only one chain of solves.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any
+
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils._param_validation import InvalidParameterError
+
+from ..search.plan import Group
+from .base import BaseSVM
+from .own import as_own
+
+#: Parameters of scikit-learn's estimators that mean nothing here.
+DROPPED = frozenset({"shrinking", "cache_size", "verbose", "random_state"})
+
+#: What a kernel depends on.
+KERNEL_PARAMETERS = {
+    "linear": (),
+    "rbf": ("gamma",),
+    "poly": ("gamma", "degree", "coef0"),
+    "sigmoid": ("gamma", "coef0"),
+    "precomputed": (),
+}
+
+#: Parameters that do not make another model for a kernel that does not depend on them.
+ALL_OF_KERNELS = frozenset({"kernel", "gamma", "degree", "coef0"})
+
+
+@dataclass
+class Model:
+    """All parameters but C: an estimator with C = 1, and the candidates by their C."""
+
+    head: int
+    kernel: int
+    label: str
+    estimator: BaseSVM
+    #: The C of candidates that do not set it; 1 for models without a C.
+    C: Any = 1.0
+    cells: dict[float, list[int]] = field(default_factory=dict)
+
+    def as_group(self, number: int, folds: tuple[int, ...], shares_kernel: bool) -> Group:
+        factors = tuple(sorted(self.cells))
+        cells = tuple(tuple(self.cells[factor]) for factor in factors)
+        return Group(
+            self.label, self.head, self.kernel, number, folds, factors, cells, shares_kernel
+        )
+
+
+class Grid:
+    """Candidates sorted into preprocessings (`heads`), kernels and `models`.
+
+    Parameters
+    ----------
+    estimator : SVC, SVR or OneClassSVM, or a Pipeline that ends with one
+        Of this library or of scikit-learn.
+    candidates : sequence of dict
+        Parameters to set, as in GridSearchCV.
+    """
+
+    def __init__(self, estimator: Any, candidates: Sequence[Mapping[str, Any]]) -> None:
+        self.estimator = estimator
+        self.heads: list[Pipeline | None] = []
+        self.models: list[Model] = []
+        self.errors: dict[int, str] = {}
+        #: Keeps what is known by its address alive.
+        self.candidates = list(candidates)
+        self._last = estimator.steps[-1][0] if isinstance(estimator, Pipeline) else None
+        self._pipelines: dict[Hashable, tuple[int, BaseSVM]] = {}
+        self._known: dict[Hashable, Model | str] = {}
+        self._merged: dict[Hashable, Model] = {}
+        self._kernels: dict[Hashable, int] = {}
+        for i, params in enumerate(self.candidates):
+            self._add(i, params)
+
+    def _add(self, i: int, params: Mapping[str, Any]) -> None:
+        C_name = "C" if self._last is None else f"{self._last}__C"
+        key = tuple((name, identify(params[name])) for name in sorted(params) if name != C_name)
+        if key not in self._known:
+            self._known[key] = self._make(
+                {name: value for name, value in params.items() if name != C_name}
+            )
+        model = self._known[key]
+        if isinstance(model, str):
+            self.errors[i] = model
+            return
+        C = params.get(C_name, model.C)
+        if C_name in params and not hasattr(model.estimator, "C"):
+            clone(self.estimator).set_params(**params)  # says which parameter there is not
+        error = self._check_C(model.estimator, C)
+        if error is not None:
+            self.errors[i] = error
+            return
+        model.cells.setdefault(float(C), []).append(i)
+
+    def _make(self, params: dict[str, Any]) -> Model | str:
+        """The model of these parameters; the reason in words where they are refused."""
+        own_params, head_params = self._split(params)
+        head, base = self._find_pipeline(head_params)
+        known = base.get_params(deep=False)
+        unknown = set(own_params) - set(known) - DROPPED - {"probability"}
+        if unknown:
+            clone(self.estimator).set_params(**params)  # raises scikit-learn's own sentence
+        if own_params.get("probability", False) is True:
+            raise ValueError(
+                "probability=True has no counterpart; wrap the estimator in CalibratedClassifierCV."
+            )
+        estimator = copy.copy(base)
+        for name, value in own_params.items():
+            if name in known:
+                setattr(estimator, name, value)
+        C = getattr(estimator, "C", 1.0)
+        if hasattr(estimator, "C"):
+            estimator.C = 1.0
+        try:
+            estimator._validate_params()
+        except InvalidParameterError as error:
+            return f"{type(error).__name__}: {error}"
+        return self._merge(head, estimator, C)
+
+    def _split(self, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Parameters of the SVM under its own names, and those of the rest of the pipeline."""
+        if self._last is None:
+            return params, {}
+        prefix = f"{self._last}__"
+        own = {k.removeprefix(prefix): v for k, v in params.items() if k.startswith(prefix)}
+        return own, {k: v for k, v in params.items() if not k.startswith(prefix)}
+
+    def _find_pipeline(self, params: dict[str, Any]) -> tuple[int, BaseSVM]:
+        """The number of the preprocessing with these parameters, and the SVM behind it."""
+        key = tuple((name, identify(params[name])) for name in sorted(params))
+        if key not in self._pipelines:
+            estimator = clone(self.estimator)
+            if params:
+                estimator.set_params(**clone(params, safe=False))
+            head = None
+            if isinstance(estimator, Pipeline):
+                head, estimator = estimator[:-1], estimator.steps[-1][1]
+                head = head if any(is_step(step) for _, step in head.steps) else None
+            if head is None and None in self.heads:
+                number = self.heads.index(None)
+            else:
+                number = len(self.heads)
+                self.heads.append(head)
+            self._pipelines[key] = number, as_own(estimator)
+        return self._pipelines[key]
+
+    def _merge(self, head: int, estimator: BaseSVM, C: Any) -> Model:
+        """The model of this estimator; the same one for parameters that make no difference."""
+        kernel = estimator.kernel
+        used = () if callable(kernel) else KERNEL_PARAMETERS[kernel]
+        kernel_key = (identify(kernel), *(identify(getattr(estimator, name)) for name in used))
+        others = {
+            name: value
+            for name, value in estimator.get_params(deep=False).items()
+            if name not in ALL_OF_KERNELS and name != "C"
+        }
+        rest = tuple((name, identify(value)) for name, value in others.items())
+        key = (head, type(estimator), kernel_key, identify(C), rest)
+        if key not in self._merged:
+            number = self._kernels.setdefault((head, kernel_key), len(self._kernels))
+            words = [kernel if isinstance(kernel, str) else getattr(kernel, "__name__", "callable")]
+            words += [f"{name}={show(getattr(estimator, name))}" for name in used]
+            defaults = type(estimator)().get_params(deep=False)
+            words += [
+                f"{name}={show(value)}"
+                for name, value in others.items()
+                if identify(value) != identify(defaults[name])
+            ]
+            model = Model(head, number, " ".join(words), estimator, C)
+            self._merged[key] = model
+            self.models.append(model)
+        return self._merged[key]
+
+    def _check_C(self, estimator: BaseSVM, C: Any) -> str | None:
+        """Why C is refused, in words; None for a valid one."""
+        if isinstance(C, Real) and not isinstance(C, bool) and 0.0 < float(C) < float("inf"):
+            return None
+        wrong = copy.copy(estimator)
+        wrong.C = C
+        try:
+            wrong._validate_params()
+        except InvalidParameterError as error:
+            return f"{type(error).__name__}: {error}"
+        return f"C is {C!r}; it must be a positive number."
+
+
+def is_step(step: Any) -> bool:
+    """Whether a step of a pipeline does anything."""
+    return step is not None and step != "passthrough"
+
+
+def identify(value: Any) -> Hashable:
+    """Equal for parameters that are surely the same: by value where simple, else by identity."""
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, (str, bool, int, type(None))):
+        return type(value).__name__, value
+    return "object", id(value)
+
+
+def show(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,219 @@
+"""The rows of a search: checked once, their kernels in one store, every fold weights on them.
+
+Without preprocessing all folds share one set of rows. Preprocessing is fitted on the training rows
+of a fold only, so each fold then has rows of its own: its training rows, followed by its test rows.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import _check_method_params
+
+from ..kernels import Kernel, KernelStore
+from ..kernels.policy import choose_precision, row_bytes
+from ..problem import FloatArray, Problem
+from ..search.shelf import Shelf
+from . import training
+from .base import BaseSVM, RawRows
+from .fold_sets import FoldSets, Split
+from .search_grid import identify
+
+
+@dataclass(frozen=True)
+class SearchData:
+    """What was given to fit: rows, targets, its other parameters, and the folds."""
+
+    X: Any
+    y: Any
+    fit_params: Mapping[str, Any]
+    splits: Sequence[Split]
+    memory_limit: Any
+
+    def fold_params(self, fold: int) -> dict[str, Any]:
+        """The parameters of fit on the training rows of a fold."""
+        params: dict[str, Any] = _check_method_params(
+            self.X, params=self.fit_params, indices=self.splits[fold][0]
+        )
+        return params
+
+
+class SearchRows:
+    """One set of rows with its store, and what the models of a search need on its folds.
+
+    Parameters
+    ----------
+    model : BaseSVM
+        Any model of the search: the data are checked as it would.
+    X, y, sample_weight
+        As in its fit.
+    splits : sequence of (train, test)
+        The folds on these rows.
+    memory_limit
+        Of the store; None for the default.
+    head : Pipeline or None
+        The fitted preprocessing that made X.
+    """
+
+    def __init__(
+        self,
+        model: BaseSVM,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        splits: Sequence[Split],
+        memory_limit: Any,
+        head: Pipeline | None = None,
+    ) -> None:
+        self.model = copy.copy(model)
+        self.rows = self.model._prepare(X, y, sample_weight, merge=False)
+        self.splits = splits
+        self.head = head
+        self.store = KernelStore(self.rows.X, memory_limit=memory_limit)
+        self.shelf = Shelf(self.store.memory_limit)
+        self._sets: dict[Any, FoldSets] = {}
+        self._problems: dict[Any, list[Problem]] = {}
+        self.weights = lru_cache(maxsize=256)(self._weights)
+
+    def view_size(self, tol: float) -> int:
+        """Bytes of a kernel matrix with its products, as if it were alone; at most the limit."""
+        n = self.rows.weights.size
+        return min(n * row_bytes(n, choose_precision(n, tol)), self.store.memory_limit)
+
+    def sets(self, model: BaseSVM) -> FoldSets:
+        """The training sets of the folds; they depend on the class weights only."""
+        key = identify(getattr(model, "class_weight", None))
+        if key not in self._sets:
+            self._sets[key] = FoldSets(self.as_prepared(model), self.rows, self.splits)
+        return self._sets[key]
+
+    def problems(self, model: BaseSVM) -> list[Problem]:
+        """One problem a pair of classes, on all rows; their weights are those of no fold."""
+        key = tuple(identify(getattr(model, name, None)) for name in ("epsilon", "nu"))
+        if key not in self._problems:
+            raw: Any = RawRows(None, self.rows.X)
+            plain = self.as_prepared(model)
+            if hasattr(plain, "class_weight"):
+                plain.class_weight = None
+            self._problems[key] = list(plain._problems_on(raw, self.rows))
+        return self._problems[key]
+
+    def _weights(self, sets: FoldSets, fold: int, pair: tuple[int, int] | None) -> FloatArray:
+        """The weights of a fold for C = 1; only of the rows of a pair of classes, if given."""
+        weights = sets.training_set(fold).weights
+        if pair is None:
+            return weights
+        return np.where(np.isin(self.rows.targets, pair), weights, 0.0)
+
+    def as_prepared(self, model: BaseSVM, base: BaseSVM | None = None) -> BaseSVM:
+        """A copy of `base` (the prepared model) with the parameters of `model`."""
+        prepared = copy.copy(self.model if base is None else base)
+        for name in model.get_params(deep=False):
+            setattr(prepared, name, getattr(model, name))
+        return prepared
+
+    def kernel_of(self, model: BaseSVM, fold: int) -> tuple[float, Kernel]:
+        """gamma and the kernel of a fold: "scale" is derived from its training rows."""
+        kernel = model.kernel
+        gamma = 0.0
+        if kernel in ("rbf", "poly", "sigmoid") and not callable(kernel):
+            weights = self.rows.weights
+            if has_own_kernels(model):
+                weights = weights * self.sets(model).training_set(fold).times
+            gamma = training.choose_gamma(model.gamma, self.rows.X, weights)
+        made = training.make_kernel(kernel, gamma, model.degree, model.coef0)
+        training.check_powers(made, self.rows.X)
+        return gamma, made
+
+
+def has_own_kernels(model: BaseSVM) -> bool:
+    """Whether each fold has a kernel of its own even on shared rows."""
+    uses_gamma = not callable(model.kernel) and model.kernel in ("rbf", "poly", "sigmoid")
+    return uses_gamma and isinstance(model.gamma, str) and model.gamma == "scale"
+
+
+def shared_rows(data: SearchData, model: BaseSVM) -> SearchRows:
+    """The rows of all folds, without preprocessing."""
+    params = dict(data.fit_params)
+    weights = params.pop("sample_weight", None)
+    if params:
+        raise TypeError(
+            f"fit was given {sorted(params)}; the only parameter of an SVM's fit is "
+            f"'sample_weight'."
+        )
+    return SearchRows(model, data.X, data.y, weights, data.splits, data.memory_limit)
+
+
+def fold_rows(
+    data: SearchData, head: Pipeline, last: tuple[str, Any], model: BaseSVM, fold: int
+) -> SearchRows:
+    """The rows of one fold: preprocessing fitted on its training rows, applied to its test rows.
+
+    `last` is the name and the given estimator of the last step of the pipeline.
+    """
+    train, test = data.splits[fold]
+    head = clone(head)
+    head_params, own_params = divide_params(head, last, data.fold_params(fold))
+    X_train, y_train = _safe_split(head, data.X, data.y, train)
+    X_test, y_test = _safe_split(head, data.X, data.y, test, train)
+    Z_train = head.fit_transform(X_train, y_train, **head_params)
+    Z_test = head.transform(X_test)
+    if not callable(model.kernel) and model.kernel == "precomputed":
+        Z = extend_kernel(Z_train, Z_test)
+    else:
+        Z = stack_rows(Z_train, Z_test)
+    weights = own_params.get("sample_weight")
+    if weights is not None:
+        weights = np.concatenate([np.asarray(weights), np.ones(test.size)])
+    y = None if data.y is None else np.concatenate([np.asarray(y_train), np.asarray(y_test)])
+    n_train, n = train.size, train.size + test.size
+    split = (np.arange(n_train), np.arange(n_train, n))
+    return SearchRows(model, Z, y, weights, [split], data.memory_limit, head)
+
+
+def divide_params(
+    head: Pipeline, last: tuple[str, Any], params: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The parameters of fit that go to the preprocessing, and those of the SVM."""
+    name, estimator = last
+    if get_config()["enable_metadata_routing"]:
+        to_head = get_routing_for_object(head).consumes("fit_transform", params)
+        to_own = get_routing_for_object(estimator).consumes("fit", params)
+        return {k: params[k] for k in to_head}, {k: params[k] for k in to_own}
+    for key in params:
+        if "__" not in key:
+            raise ValueError(
+                f"fit was given {key!r}; a parameter of a step of the pipeline is given as "
+                f"step__parameter, for instance {name}__{key}."
+            )
+    prefix = f"{name}__"
+    own = {k.removeprefix(prefix): v for k, v in params.items() if k.startswith(prefix)}
+    return {k: v for k, v in params.items() if not k.startswith(prefix)}, own
+
+
+def stack_rows(first: Any, second: Any) -> Any:
+    """Two sets of rows, one below the other."""
+    if sp.issparse(first) or sp.issparse(second):
+        return sp.csr_array(sp.vstack([first, second], format="csr"))
+    return np.concatenate([np.asarray(first), np.asarray(second)])
+
+
+def extend_kernel(K_train: Any, K_test: Any) -> FloatArray:
+    """A kernel matrix of training and test rows; what is between test rows is never used."""
+    n_train, n_test = len(K_train), len(K_test)
+    K = np.zeros((n_train + n_test, n_train + n_test))
+    K[:n_train, :n_train] = K_train
+    K[n_train:, :n_train] = K_test
+    K[:n_train, n_train:] = np.asarray(K_test).T
+    return K

@@ -1,0 +1,264 @@
+"""Scores of the models of a chain, from decision values that are already there.
+
+The default scorers are computed for all C at once. Other scorers of scikit-learn ask an estimator
+for its decision values or predictions, and get those of the solution. Only a scorer that is a
+function of its own gets a completely fitted estimator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, mean_squared_error, r2_score
+from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
+from sklearn.model_selection._validation import _score
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import _check_method_params
+
+from ..problem import FloatArray
+from .base import BaseSVM
+from .fold_models import knowing
+from .fold_table import index_rows, take_rows
+from .search_rows import SearchData, SearchRows
+
+Metric = Callable[[FloatArray, FloatArray, FloatArray | None], FloatArray]
+
+
+class Judge:
+    """Computes the scores of a fold.
+
+    Parameters
+    ----------
+    scorer : callable
+        As scikit-learn's GridSearchCV has it.
+    given : estimator
+        As the user gave it.
+    score_params : mapping
+        Parameters of the scorer, one value a row where they are arrays.
+    error_score : "raise" or number
+    wants_train : bool
+    """
+
+    def __init__(
+        self,
+        scorer: Any,
+        given: Any,
+        score_params: Mapping[str, Any],
+        error_score: Any,
+        wants_train: bool,
+    ) -> None:
+        self.scorer, self.error_score, self.wants_train = scorer, error_score, wants_train
+        self.score_params = score_params
+        self.metrics = find_metrics(scorer, given, score_params)
+        parts = getattr(scorer, "_scorers", {"score": scorer}).values()
+        #: Whether scorers ask for nothing but decision values and predictions.
+        self.needs_values_only = all(
+            isinstance(part, (_BaseScorer, _PassthroughScorer)) for part in parts
+        )
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return ("test", "train") if self.wants_train else ("test",)
+
+    def score_fold(
+        self, fold: FoldOfRows, values: Mapping[str, FloatArray], make_model: Callable[[int], Any]
+    ) -> dict[str, FloatArray]:
+        """Arrays "test_<metric>" (and "train_<metric>"), one score a value of C.
+
+        `values` are decision values by part, of shape (n_C, n_rows, n_pairs); `make_model(k)` is
+        the fitted estimator of the k-th C, where it is needed.
+        """
+        found: dict[str, FloatArray] = {}
+        for part in self.parts:
+            params = fold.take_params(self.score_params, part)
+            if self.metrics and not (fold.is_classifier and breaks_rules(fold.model)):
+                scores = self._score_at_once(fold, part, values[part], params)
+            else:
+                scores = self._score_each(fold, part, values[part], params, make_model)
+            found |= {f"{part}_{name}": column for name, column in scores.items()}
+        return found
+
+    def _score_at_once(
+        self, fold: FoldOfRows, part: str, values: FloatArray, params: Mapping[str, Any]
+    ) -> dict[str, FloatArray]:
+        n_steps, n_rows, n_pairs = values.shape
+        truth = fold.targets(part)
+        predicted = fold.predict(values.reshape(n_steps * n_rows, n_pairs))
+        predicted = predicted.reshape(n_steps, n_rows)
+        weights = params.get("sample_weight")
+        weights = None if weights is None else np.asarray(weights, dtype=np.float64)
+        return {name: metric(truth, predicted, weights) for name, metric in self.metrics.items()}
+
+    def _score_each(
+        self,
+        fold: FoldOfRows,
+        part: str,
+        values: FloatArray,
+        params: Mapping[str, Any],
+        make_model: Callable[[int], Any],
+    ) -> dict[str, FloatArray]:
+        scores = []
+        y = fold.given_targets(part)
+        for k in range(len(values)):
+            if self.needs_values_only:
+                X, model = fold.rows_of(part), fold.model
+            else:
+                X, model = fold.given_rows(part), make_model(k)
+            if isinstance(model, Pipeline):
+                scores.append(_score(model, X, y, self.scorer, params, self.error_score))
+                continue
+            with knowing(model, [(X, values[k])]):
+                scores.append(_score(model, X, y, self.scorer, params, self.error_score))
+        return as_columns(scores, self.error_score)
+
+
+class FoldOfRows:
+    """One fold of a set of rows, as scorers see it.
+
+    Parameters
+    ----------
+    data : SearchData
+    rows : SearchRows
+    model : BaseSVM
+        With the parameters of the cell and the classes of the fold; not fitted.
+    fold : int
+        Its number in the search.
+    local : int
+        Its number on these rows.
+    """
+
+    def __init__(
+        self, data: SearchData, rows: SearchRows, model: BaseSVM, fold: int, local: int
+    ) -> None:
+        self.data, self.rows, self.model, self.fold, self.local = data, rows, model, fold, local
+        self.is_classifier = model._targets == "labels"
+        self.codes = rows.sets(model).codes[local]
+
+    def index(self, part: str) -> Any:
+        train, test = self.rows.splits[self.local]
+        return test if part == "test" else train
+
+    def given_index(self, part: str) -> Any:
+        train, test = self.data.splits[self.fold]
+        return test if part == "test" else train
+
+    def predict(self, values: FloatArray) -> FloatArray:
+        """Numbers of classes among those of all data, or predicted values."""
+        if self.is_classifier:
+            return np.asarray(self.codes[self.model._codes_of(values)])
+        return np.asarray(self.model._predictions_of(values))
+
+    def targets(self, part: str) -> FloatArray:
+        """What `predict` should give."""
+        if self.model._targets == "ignored":
+            return np.asarray(self.given_targets(part))
+        return np.asarray(self.rows.rows.targets[self.index(part)])
+
+    def rows_of(self, part: str) -> Any:
+        """The rows that the SVM itself is given; only their identity counts."""
+        return self.rows.rows.X[self.index(part)]
+
+    def given_rows(self, part: str) -> Any:
+        """The rows as the user gave them."""
+        train = self.data.splits[self.fold][0]
+        if self.rows.head is not None:
+            return index_rows(self.data.X, self.given_index(part))
+        return take_rows(self.model, self.data.X, self.given_index(part), train)
+
+    def given_targets(self, part: str) -> Any:
+        y = self.data.y
+        return None if y is None else index_rows(y, self.given_index(part))
+
+    def take_params(self, params: Mapping[str, Any], part: str) -> Mapping[str, Any]:
+        if not params:
+            return params
+        taken: Mapping[str, Any] = _check_method_params(
+            self.data.X, params=params, indices=self.given_index(part)
+        )
+        return taken
+
+
+def breaks_rules(model: Any) -> bool:
+    """Whether `predict` would raise."""
+    return bool(model.break_ties and model.decision_function_shape == "ovo")
+
+
+def find_metrics(scorer: Any, given: Any, score_params: Mapping[str, Any]) -> dict[str, Metric]:
+    """Metrics for all C at once, by name; empty where one of the scorers is not such a metric."""
+    if set(score_params) - {"sample_weight"}:
+        return {}
+    if not isinstance(scorer, _MultimetricScorer):
+        metric = find_metric(scorer, given)
+        return {} if metric is None else {"score": metric}
+    if score_params:
+        return {}
+    found = {name: find_metric(part, given) for name, part in scorer._scorers.items()}
+    return {name: m for name, m in found.items() if m} if all(found.values()) else {}
+
+
+def find_metric(scorer: Any, given: Any) -> Metric | None:
+    """The metric that a scorer stands for, where it is one of those known."""
+    if isinstance(scorer, _PassthroughScorer):
+        last = given.steps[-1][1] if isinstance(given, Pipeline) else given
+        score = type(last).score
+        if score is ClassifierMixin.score:
+            return share_right
+        return explained_share if score is RegressorMixin.score else None
+    is_plain = isinstance(scorer, _BaseScorer) and not scorer._kwargs
+    if not is_plain or getattr(scorer, "_response_method", None) != "predict":
+        return None
+    return METRICS.get((scorer._score_func, scorer._sign))
+
+
+def share_right(truth: FloatArray, predicted: FloatArray, weights: FloatArray | None) -> FloatArray:
+    """The accuracy of each row of `predicted`."""
+    return average(predicted == truth, weights)
+
+
+def average(values: Any, weights: FloatArray | None) -> FloatArray:
+    """The mean of each row, by itself: equal rows give equal bits."""
+    if weights is None:
+        return np.asarray(np.mean(values, axis=1))
+    return np.asarray((values * weights).sum(axis=1) / weights.sum())
+
+
+def explained_share(
+    truth: FloatArray, predicted: FloatArray, weights: FloatArray | None
+) -> FloatArray:
+    """r2 of each row of `predicted`."""
+    own = np.ones_like(truth) if weights is None else weights
+    mean = float(np.average(truth, weights=own))
+    total = float((own * (truth - mean) ** 2).sum())
+    if truth.size < 2 or total == 0.0:
+        return np.array([r2_score(truth, row, sample_weight=weights) for row in predicted])
+    return np.asarray(1.0 - (own * (truth - predicted) ** 2).sum(axis=1) / total)
+
+
+def negative_squares(
+    truth: FloatArray, predicted: FloatArray, weights: FloatArray | None
+) -> FloatArray:
+    """Minus the mean squared error of each row of `predicted`."""
+    return -average((truth - predicted) ** 2, weights)
+
+
+METRICS: dict[tuple[Any, int], Metric] = {
+    (accuracy_score, 1): share_right,
+    (r2_score, 1): explained_share,
+    (mean_squared_error, -1): negative_squares,
+}
+
+
+def as_columns(scores: Sequence[Any], error_score: Any) -> dict[str, FloatArray]:
+    """One array a metric; a scorer that failed for one C has error_score there."""
+    named = next((list(score) for score in scores if isinstance(score, dict)), None)
+    if named is None:
+        return {"score": np.array(scores, dtype=np.float64)}
+    return {
+        name: np.array(
+            [score.get(name, error_score) if isinstance(score, dict) else score for score in scores]
+        )
+        for name in named
+    }

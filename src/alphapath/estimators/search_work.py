@@ -1,0 +1,132 @@
+"""What one worker of a search does: solve a chain on its kernel, score its cells, keep arrays."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ..kernels import parse_memory_limit
+from ..kernels.policy import row_bytes
+from ..search.chain_result import ChainResult
+from ..search.node import Chain
+from ..search.shelf import Shelf
+from .base import BaseSVM
+from .search_rows import SearchRows, fold_rows, has_own_kernels, shared_rows
+from .search_solve import ChainSolver, Setting
+
+#: Matrices that the rows of a fold with preprocessing may hold at a time: products and kernels.
+N_MATRICES = 4
+
+_resident: SearchWork | None = None
+_resident_lock = threading.Lock()
+
+
+class SearchWork:
+    """Solves chains; the same object serves all threads, and all tasks of a worker process."""
+
+    def __init__(self, setting: Setting, token: str | None = None) -> None:
+        self.token = uuid.uuid4().hex if token is None else token
+        self.setting = setting
+        self._shared: SearchRows | None = None
+        self._lock = threading.Lock()
+        #: Rows of folds with preprocessing.
+        self._limit = parse_memory_limit(setting.data.memory_limit)
+        self._folds = Shelf(self._limit)
+
+    def __reduce__(self) -> Any:
+        return restore, (self.setting, self.token)
+
+    def __sizeof__(self) -> int:
+        # Told truthfully, so that a distributed backend sends the data once and not by the task.
+        return 1024 + int(getattr(self.setting.data.X, "nbytes", 1 << 20))
+
+    # -- one chain
+
+    def __call__(self, chain: Chain) -> dict[str, NDArray[Any]] | None:
+        """The arrays of a chain; None where the time is over."""
+        if self.setting.deadline is not None and time.time() >= self.setting.deadline:
+            return None
+        result = ChainResult(chain)
+        try:
+            self._with_rows(chain, result)
+        except Exception as error:
+            if self.setting.judge.error_score == "raise":
+                raise
+            result.refuse(range(len(chain.folds)), error)
+        return result.arrays()
+
+    def _with_rows(self, chain: Chain, result: ChainResult) -> None:
+        model = self.setting.models[chain.model].estimator
+        head = self.setting.heads[chain.head]
+        if head is None:
+            self._solve(chain, model, self._find_shared(model, chain.head), result)
+            return
+        (fold,) = chain.folds
+        n = sum(part.size for part in self.setting.data.splits[fold])
+        size = min(N_MATRICES * n * row_bytes(n, "float64"), self._limit)
+
+        def make() -> SearchRows:
+            rows = fold_rows(self.setting.data, head, self.setting.last, model, fold)
+            rows.shelf = Shelf(size // 2)
+            return self._with_products(rows, chain.head)
+
+        self._folds.use(
+            (chain.head, fold), size, make, lambda rows: self._solve(chain, model, rows, result)
+        )
+
+    def _find_shared(self, model: BaseSVM, head: int) -> SearchRows:
+        with self._lock:
+            if self._shared is None:
+                rows = shared_rows(self.setting.data, model)
+                self._shared = self._with_products(rows, head)
+            return self._shared
+
+    def _with_products(self, rows: SearchRows, head: int) -> SearchRows:
+        """Distances or dot products are kept where more than one kernel is made of them."""
+        models = [model for model in self.setting.models if model.head == head]
+        is_scaled = any(has_own_kernels(model.estimator) for model in models)
+        n_kernels = len({model.kernel for model in models})
+        if n_kernels > 1 or (is_scaled and len(rows.splits) > 1):
+            rows.store.keep_products()
+        return rows
+
+    def _solve(self, chain: Chain, model: BaseSVM, rows: SearchRows, result: ChainResult) -> None:
+        is_alone = rows.head is not None
+        local = [0] if is_alone else list(chain.folds)
+        sets = rows.sets(model)
+        good = [h for h, number in enumerate(local) if number not in sets.errors]
+        for h, number in enumerate(local):
+            if number in sets.errors:
+                if self.setting.judge.error_score == "raise":
+                    raise sets.errors[number]
+                result.refuse([h], sets.errors[number])
+        if not good:
+            return
+        gamma, kernel = rows.kernel_of(model, local[good[0]])
+        begin = time.perf_counter()
+
+        def solve(view: Any) -> None:
+            solver = ChainSolver(self.setting, chain, model, rows, local)
+            solver.solve(view, good, result)
+            score_time = solver.score(gamma, kernel, good, result)
+            result.share_time(time.perf_counter() - begin - score_time)
+
+        rows.shelf.use(
+            (kernel.key, model.tol < 1e-5),
+            rows.view_size(model.tol),
+            lambda: rows.store.view(kernel, tol=model.tol),
+            solve,
+        )
+
+
+def restore(setting: Setting, token: str) -> SearchWork:
+    """The work that this process already has, with its kernels, or a new one."""
+    global _resident
+    with _resident_lock:
+        if _resident is None or _resident.token != token:
+            _resident = SearchWork(setting, token)
+        return _resident

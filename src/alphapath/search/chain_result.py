@@ -1,0 +1,111 @@
+"""The arrays that are left of a chain: counts, times and scores of each of its nodes."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..problem import FloatArray
+from ..solvers.sequence import SEED_NAMES, SequenceSolution
+from .node import Chain, Step
+from .result import NOT_RUN, REFUSED, STATUS_ORDER
+from .work import count_work
+
+#: Position of a status in STATUS_ORDER.
+RANK_OF = {int(code): rank for rank, code in enumerate(STATUS_ORDER)}
+
+#: Position in STATUS_ORDER of the statuses of a solve, by their numbers.
+RANKS = np.array([RANK_OF[code] for code in range(max(RANK_OF) + 1)])
+
+
+class ChainResult:
+    """The arrays of a chain, of shape (n_folds, n_factors); complete at any time."""
+
+    def __init__(self, chain: Chain) -> None:
+        shape = chain.shape
+        self.shape = shape
+        self.n_iter = np.zeros(shape, dtype=np.int64)
+        self.rank = np.full(shape, len(STATUS_ORDER) - 1)
+        self.seeds = np.zeros(shape, dtype=np.int64)
+        self.duality_gap = np.zeros(shape)
+        self.fit_time = np.zeros(shape)
+        self.score_time = np.zeros(shape)
+        self.work = np.zeros(shape)
+        self.scores: dict[str, FloatArray] = {}
+        self.error = [""] * shape[0]
+
+    def count(
+        self, steps: Sequence[Step], solved: SequenceSolution, position: Mapping[int, int]
+    ) -> None:
+        """Add the counts of one pair's solves."""
+        n = len(solved)
+        where = (
+            np.array([position[step.fold] for step in steps[:n]], dtype=np.intp),
+            np.array([step.factor for step in steps[:n]], dtype=np.intp),
+        )
+        self.n_iter[where] += solved.n_iter
+        codes = solved.columns["status"].astype(np.intp)
+        self.rank[where] = np.minimum(self.rank[where], RANKS[codes])
+        self.seeds[where] |= 1 << solved.columns["seed"].astype(np.int64)
+        self.duality_gap[where] += solved.duality_gap
+        self.fit_time[where] += solved.seed_time + solved.solve_time
+        self.work[where] += count_work(solved)
+
+    def share_time(self, seconds: float) -> None:
+        """Give every cell an equal share of what belongs to none."""
+        rest = max(seconds - float(self.fit_time.sum()), 0.0)
+        self.fit_time += rest / self.fit_time.size
+
+    def forget(self, h: int, n_done: int) -> None:
+        """Mark the factors of a fold that the time did not suffice for."""
+        if n_done == self.shape[1]:
+            return
+        late = (h, slice(n_done, None))
+        self.rank[late] = RANK_OF[NOT_RUN]
+        self.n_iter[late] = 0
+        self.seeds[late] = 0
+        for array in (self.duality_gap, self.fit_time, self.score_time):
+            array[late] = np.nan
+
+    def enter_scores(self, h: int, scores: Mapping[str, FloatArray]) -> None:
+        for name, values in scores.items():
+            if name not in self.scores:
+                self.scores[name] = np.full(self.shape, np.nan)
+            self.scores[name][h, : len(values)] = values
+
+    def refuse(self, folds: Iterable[int], error: BaseException) -> None:
+        """Mark folds whose training set was refused."""
+        text = "".join(traceback.format_exception(error))
+        for h in folds:
+            self.error[h] = text
+            self.rank[h] = RANK_OF[REFUSED]
+            self.duality_gap[h] = np.nan
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What a table takes."""
+        order = np.array([int(code) for code in STATUS_ORDER])
+        return {
+            "n_iter": self.n_iter,
+            "status": order[self.rank],
+            "seed": name_seeds(self.seeds),
+            "duality_gap": self.duality_gap,
+            "fit_time": self.fit_time,
+            "score_time": self.score_time,
+            "work": self.work,
+            "error": np.array(self.error),
+            **self.scores,
+        }
+
+
+def name_seeds(masks: NDArray[np.int64]) -> NDArray[Any]:
+    """Names of the seeds in each mask, joined by "+"; "" for none."""
+    values, inverse = np.unique(masks, return_inverse=True)
+    names = [
+        "+".join(name for bit, name in enumerate(SEED_NAMES) if mask >> bit & 1)
+        for mask in values.tolist()
+    ]
+    return np.array(names)[inverse].reshape(masks.shape)

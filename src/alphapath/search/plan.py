@@ -1,0 +1,169 @@
+"""Which solution each cell of a search begins from: plans by name.
+
+A plan is a forest: each tree of it is a Chain on one kernel, and every node but the root begins
+from its parent. C ascends within a fold, since a solution for a small C is cheap and most of it
+serves the next; the rule for the seed along C is the solver's. What a node then cost is counted
+work, the same on every run, and belongs to the edge that led to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..problem import FloatArray
+from .node import ROOT, Chain, Node, Step
+
+#: With fewer values of C the folds are linked: their first solves are then a large part of all.
+FEW_FACTORS = 3
+
+
+@dataclass(frozen=True)
+class Group:
+    """The cells of one model (all parameters but C) on the folds of one set of rows."""
+
+    label: str
+    head: int
+    kernel: int
+    model: int
+    folds: tuple[int, ...]
+    factors: tuple[float, ...]
+    cells: tuple[tuple[int, ...], ...]
+    #: Whether its folds are weights on one kernel, so that one may begin from another.
+    shares_kernel: bool = True
+
+    def as_chain(self, folds: tuple[int, ...], steps: Iterable[Step]) -> Chain:
+        key = f"{self.head}.{self.model}.{'-'.join(map(str, folds))}"
+        return Chain(
+            key,
+            self.label,
+            self.head,
+            self.kernel,
+            self.model,
+            folds,
+            self.factors,
+            self.cells,
+            tuple(steps),
+        )
+
+
+def along_c(group: Group, seed: str = "climb") -> Iterator[Chain]:
+    """Each fold a chain of its own: the least C from nothing, every other one from the last."""
+    for fold in group.folds:
+        yield group.as_chain((fold,), climb(fold, len(group.factors), 0, seed))
+
+
+def linked_folds(group: Group, seed: str = "climb") -> Iterator[Chain]:
+    """One chain a kernel: the least C of a fold begins from that of the last fold."""
+    if not group.shares_kernel:
+        yield from along_c(group, seed)
+        return
+    steps: list[Step] = []
+    parent, m = ROOT, len(group.factors)
+    for fold in group.folds:
+        first = len(steps)
+        steps += climb(fold, m, first, seed)
+        if parent != ROOT:
+            steps[first] = Step(fold, 0, parent, "greedy")
+        parent = first
+    yield group.as_chain(group.folds, steps)
+
+
+def independent(group: Group, seed: str = "cold") -> Iterator[Chain]:
+    """Every node from nothing; the folds are chains of their own."""
+    for fold in group.folds:
+        yield group.as_chain(
+            (fold,), (Step(fold, j, ROOT, "cold") for j in range(len(group.factors)))
+        )
+
+
+def by_rule(group: Group, seed: str = "climb") -> Iterator[Chain]:
+    """Along C; folds are linked where there are few values of C."""
+    is_short = len(group.factors) < FEW_FACTORS
+    return (linked_folds if is_short else along_c)(group, seed)
+
+
+#: How the cells of a group become chains, by name.
+PLANS: dict[str, Callable[[Group, str], Iterator[Chain]]] = {
+    "auto": by_rule,
+    "along_c": along_c,
+    "linked_folds": linked_folds,
+    "independent": independent,
+}
+
+#: Seeds along C by the name that users give, as the solver calls them.
+CHAIN_SEEDS = {"auto": "climb", "keep": "keep", "lift": "lift", "scale": "scale"}
+
+
+def climb(fold: int, n_factors: int, first: int, seed: str) -> list[Step]:
+    """The factors of one fold, each from the last; `first` is the number of the first step."""
+    head = [Step(fold, 0, ROOT, "cold")]
+    return head + [Step(fold, j, first + j - 1, seed) for j in range(1, n_factors)]
+
+
+def make_plan(groups: Sequence[Group], plan: str = "auto", seeding: str = "auto") -> Plan:
+    """The plan of all groups, in their order."""
+    if plan not in PLANS:
+        known = ", ".join(repr(name) for name in PLANS)
+        raise ValueError(f"plan is {plan!r}; it must be one of {known}.")
+    if seeding != "none" and seeding not in CHAIN_SEEDS:
+        known = ", ".join(repr(name) for name in CHAIN_SEEDS)
+        raise ValueError(f"seeding is {seeding!r}; it must be 'none' or one of {known}.")
+    name = "independent" if seeding == "none" else plan
+    seed = CHAIN_SEEDS.get(seeding, "cold")
+    return Plan(name, tuple(chain for group in groups for chain in PLANS[name](group, seed)))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Chains of nodes, and the counted work of each node where it is known.
+
+    `print(plan)` shows the trees.
+    """
+
+    name: str
+    chains: tuple[Chain, ...]
+    work: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    def with_work(self, work: Mapping[str, Any]) -> Plan:
+        """The same plan with the counted work of chains, by their keys: (fold, factor) arrays."""
+        return replace(self, work=dict(work))
+
+    @property
+    def n_nodes(self) -> int:
+        """How many problems there are."""
+        return sum(len(chain.steps) for chain in self.chains)
+
+    def edges(self) -> Iterator[tuple[Node | None, Node, str]]:
+        """(parent, child, seed) of every node."""
+        for chain in self.chains:
+            yield from chain.edges()
+
+    def __str__(self) -> str:
+        lines = [f"plan {self.name!r}: {self.n_nodes} solves in {len(self.chains)} chains"]
+        label = None
+        for chain in self.chains:
+            if chain.label != label:
+                label = chain.label
+                lines.append(label)
+            lines += self._lines_of(chain)
+        return "\n".join(lines)
+
+    def _lines_of(self, chain: Chain) -> Iterator[str]:
+        work = self.work.get(chain.key)
+        for h, fold in enumerate(chain.folds):
+            words = []
+            for k, step in enumerate(chain.steps):
+                if step.fold != fold:
+                    continue
+                word = f"C={chain.factors[step.factor]:g}"
+                if work is not None:
+                    word += f" ({work[h, step.factor]:.2g})"
+                if step.parent == ROOT:
+                    words.append(f"{step.seed} {word}")
+                elif step.parent == k - 1 and chain.steps[k - 1].fold == fold:
+                    words.append(f"{word}")
+                else:
+                    words.append(f"{step.seed} from fold {chain.steps[step.parent].fold}: {word}")
+            yield f"  fold {fold}: " + " -> ".join(words)

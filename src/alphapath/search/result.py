@@ -1,0 +1,102 @@
+"""The results of a search, cell by cell and fold by fold, filled in as chains finish."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..problem import FloatArray
+from ..solution import Status
+from .node import Chain
+from .runner import Arrays
+
+#: The status of a cell whose training set or parameters were refused, and of one not run.
+REFUSED, NOT_RUN = -1, -2
+
+#: Most telling first: the status of a cell is the first that any of its folds has.
+STATUS_ORDER = (
+    NOT_RUN,
+    REFUSED,
+    Status.INTERRUPTED,
+    Status.TIME_LIMIT,
+    Status.ITERATION_LIMIT,
+    Status.STALLED,
+    Status.STATIONARY,
+    Status.SOLVED,
+)
+
+#: The statuses in words, as tables show them.
+STATUS_NAMES = {
+    REFUSED: "refused",
+    NOT_RUN: "not_run",
+    **{int(status): status.name.lower() for status in Status},
+}
+
+#: Arrays of every chain besides its scores.
+COUNTED = ("n_iter", "status", "seed", "duality_gap", "fit_time", "score_time")
+
+
+class SearchTable:
+    """(candidate, fold) arrays; valid at any time, with nan and NOT_RUN for what is not there.
+
+    Scores are the arrays of a chain whose names begin with "test_" or "train_".
+    """
+
+    def __init__(self, n_candidates: int, n_folds: int) -> None:
+        self.shape = (n_candidates, n_folds)
+        self.scores: dict[str, FloatArray] = {}
+        self.n_iter = np.zeros(self.shape, dtype=np.int64)
+        self.status = np.full(self.shape, NOT_RUN)
+        self.seed: NDArray[Any] = np.full(self.shape, "", dtype=object)
+        self.duality_gap = np.full(self.shape, np.nan)
+        self.fit_time = np.full(self.shape, np.nan)
+        self.score_time = np.full(self.shape, np.nan)
+        self.errors: dict[tuple[int, int], str] = {}
+        self.work: dict[str, FloatArray] = {}
+
+    def add(self, chain: Chain, arrays: Arrays) -> None:
+        """Enter what a chain gave."""
+        rows = np.array([row for cells in chain.cells for row in cells])
+        factors = np.repeat(np.arange(len(chain.cells)), [len(cells) for cells in chain.cells])
+        where = np.ix_(rows, np.array(chain.folds))
+        for name in COUNTED:
+            getattr(self, name)[where] = arrays[name][:, factors].T
+        for name, values in arrays.items():
+            if name.startswith(("test_", "train_")):
+                if name not in self.scores:
+                    self.scores[name] = np.full(self.shape, np.nan)
+                self.scores[name][where] = values[:, factors].T
+        self.work[chain.key] = arrays["work"]
+        for fold, error in zip(chain.folds, arrays["error"], strict=True):
+            if error:
+                self.errors |= {(int(row), fold): str(error) for row in rows}
+
+    def refuse(self, row: int, error: str) -> None:
+        """Enter a candidate whose parameters were refused."""
+        self.status[row] = REFUSED
+        self.errors |= {(row, fold): error for fold in range(self.shape[1])}
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every cell was run on every fold."""
+        return not (self.status == NOT_RUN).any()
+
+    def cell_status(self) -> Sequence[str]:
+        """One status a candidate, in words."""
+        rank = {int(status): k for k, status in enumerate(STATUS_ORDER)}
+        found = [min(set(row), key=rank.__getitem__) for row in self.status.tolist()]
+        return [STATUS_NAMES[status] for status in found]
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """What a search reports of each candidate besides scores and times."""
+        return {
+            "n_iter": self.n_iter.sum(axis=1),
+            "seed": np.array(
+                ["+".join(sorted(set(row) - {""})) for row in self.seed.tolist()], dtype=object
+            ),
+            "duality_gap": self.duality_gap.max(axis=1),
+            "status": np.array(self.cell_status(), dtype=object),
+        }
