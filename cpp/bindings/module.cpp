@@ -66,4 +66,5 @@ NB_MODULE(_core, m) {
   alphapath::bindings::bind_kernels(m);
   alphapath::bindings::bind_solvers(m);
   alphapath::bindings::bind_sequence(m);
+  alphapath::bindings::bind_one_class(m);
 }

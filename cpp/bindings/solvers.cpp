@@ -2,37 +2,17 @@
 
 #include "alphapath/box_problem.hpp"
 #include "alphapath/leave_one_out.hpp"
-#include "arrays.hpp"
-#include "watched.hpp"
+#include "held_problem.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <stdexcept>
-#include <string>
 
 namespace alphapath::bindings {
 
 namespace {
-
-/// A BoxProblem and the Python objects it points into.
-struct HeldProblem {
-  nb::object kernel;
-  Vector targets, lower, upper;
-  BoxProblem problem;
-
-  HeldProblem(nb::object gram, Vector r, Vector low, Vector high, double epsilon, double ridge,
-              double total)
-      : kernel(std::move(gram)), targets(std::move(r)), lower(std::move(low)),
-        upper(std::move(high)),
-        problem{nb::cast<const KernelRows&>(kernel), {}, {}, {}, epsilon, ridge, total} {
-    const std::size_t n = problem.kernel.size();
-    problem.targets = checked_span(targets, n, "targets");
-    problem.lower = checked_span(lower, n, "lower");
-    problem.upper = checked_span(upper, n, "upper");
-  }
-};
 
 using Solver = SolveResult (*)(const BoxProblem&, const std::optional<StartPoint>&,
                                const SolveOptions&);
@@ -40,14 +20,7 @@ using Solver = SolveResult (*)(const BoxProblem&, const std::optional<StartPoint
 template <Solver solver>
 SolveResult solve(const HeldProblem& held, const std::optional<Vector>& beta,
                   const std::optional<Vector>& gradient, const SolveOptions& options) {
-  const std::size_t n = held.problem.kernel.size();
-  std::optional<StartPoint> start;
-  if (beta) {
-    start.emplace();
-    start->beta = checked_span(*beta, n, "beta");
-    if (gradient)
-      start->gradient = checked_span(*gradient, n, "gradient");
-  }
+  const std::optional<StartPoint> start = start_point(held, beta, gradient);
   return run_watched(
       options, [&](const SolveOptions& watched) { return solver(held.problem, start, watched); });
 }
@@ -83,18 +56,18 @@ template <std::vector<double> SolveResult::* member> auto vector_of(nb::object s
 
 void bind_solvers(nb::module_& m) {
   nb::class_<HeldProblem>(m, "BoxProblem", "One SVM dual on a kernel; keeps its arrays alive.")
-      .def(nb::init<nb::object, Vector, Vector, Vector, double, double, double>(), nb::arg("gram"),
-           nb::arg("targets"), nb::arg("lower"), nb::arg("upper"), nb::arg("epsilon") = 0.0,
-           nb::arg("ridge") = 0.0, nb::arg("total") = 0.0);
+      .def(nb::init<nb::object, Vector, Vector, Vector, double, std::optional<Vector>, double>(),
+           nb::arg("gram"), nb::arg("targets"), nb::arg("lower"), nb::arg("upper"),
+           nb::arg("epsilon") = 0.0, nb::arg("ridge") = nb::none(), nb::arg("total") = 0.0);
   nb::class_<SolveOptions>(m, "SolveOptions", "Tolerance, limits and memory of one solve.")
       .def(
           "__init__",
           [](SolveOptions* self, double tol, std::int64_t max_iter, double time_limit,
-             bool free_set, std::size_t memory_limit) {
-            new (self) SolveOptions{tol, max_iter, time_limit, free_set, memory_limit, {}};
+             bool free_set, std::size_t memory_limit, double gap_tol) {
+            new (self) SolveOptions{tol, max_iter, time_limit, free_set, memory_limit, gap_tol, {}};
           },
           nb::arg("tol") = 1e-3, nb::arg("max_iter") = -1, nb::arg("time_limit") = 0.0,
-          nb::arg("free_set") = true, nb::arg("memory_limit") = 0);
+          nb::arg("free_set") = true, nb::arg("memory_limit") = 0, nb::arg("gap_tol") = 0.0);
   nb::class_<SolveResult>(m, "SolveResult", "What a solver returns: the point and its counts.")
       .def_prop_ro("beta", &vector_of<&SolveResult::beta>)
       .def_prop_ro("gradient", &vector_of<&SolveResult::gradient>)

@@ -33,8 +33,13 @@ double response_at(double z, double slope, double epsilon) {
   return rate == 0 ? 0 : -rate * z;
 }
 
-/// max over z in the box of -(slope z + epsilon |z|).
-double best_response(double lower, double upper, double slope, double epsilon) {
+/// max over z in the box of -(slope z + epsilon |z| + ridge z^2 / 2).
+double best_response(double lower, double upper, double slope, double epsilon, double ridge) {
+  if (ridge > 0) {
+    const double pull = std::abs(slope) > epsilon ? -slope + std::copysign(epsilon, slope) : 0.0;
+    const double z = std::clamp(pull / ridge, lower, upper);
+    return -(slope * z + epsilon * std::abs(z) + ridge * z * z / 2);
+  }
   double best = std::max(response_at(lower, slope, epsilon), response_at(upper, slope, epsilon));
   if (epsilon > 0 && lower <= 0 && upper >= 0)
     best = std::max(best, 0.0);
@@ -68,9 +73,11 @@ Quality measure_quality(const BoxProblem& p, std::span<const double> beta,
     quality.violation = std::max({0.0, max_falling, -min_rising});
   }
   for (std::size_t i = 0; i < beta.size(); ++i) {
-    const double slope = gradient[i] + quality.bias;
-    quality.gap += slope * beta[i] + p.epsilon * std::abs(beta[i]) +
-                   best_response(p.lower[i], p.upper[i], slope, p.epsilon);
+    // In the slope of the loss, f - r, the ridge has no part; of beta'D beta one half is left.
+    const double ridge = p.ridge_of(i);
+    const double slope = gradient[i] + quality.bias - ridge * beta[i];
+    quality.gap += (slope + ridge * beta[i] / 2) * beta[i] + p.epsilon * std::abs(beta[i]) +
+                   best_response(p.lower[i], p.upper[i], slope, p.epsilon, ridge);
   }
   return quality;
 }

@@ -34,7 +34,7 @@ struct Box {
   }
 
   BoxProblem problem(const Family& family) const {
-    return {family.kernel, family.targets, lower, upper, family.epsilon, 0, total};
+    return {family.kernel, family.targets, lower, upper, family.epsilon, {}, total};
   }
 };
 

@@ -52,8 +52,8 @@ private:
 };
 
 struct Case {
-  std::vector<double> targets, lower, upper;
-  double epsilon = 0, ridge = 0, total = 0;
+  std::vector<double> targets, lower, upper, ridge;
+  double epsilon = 0, total = 0;
 };
 
 Case classification(std::size_t n, double c) {
@@ -95,7 +95,7 @@ std::vector<double> true_gradient(const PlainKernel<T>& kernel, const Case& c,
                                   const std::vector<double>& beta) {
   std::vector<double> g(beta.size());
   for (std::size_t i = 0; i < beta.size(); ++i) {
-    g[i] = c.ridge * beta[i] - c.targets[i];
+    g[i] = (c.ridge.empty() ? 0.0 : c.ridge[i] * beta[i]) - c.targets[i];
     for (std::size_t j = 0; j < beta.size(); ++j)
       g[i] += kernel.at(i, j) * beta[j];
   }
@@ -206,7 +206,7 @@ TEST(coordinate_without_equality) {
   Case c = one_class(110);
   c.targets.assign(110, 1.0);
   c.upper.assign(110, std::numeric_limits<double>::infinity());
-  c.ridge = 0.1;
+  c.ridge.assign(110, 0.1);
   SolveOptions options;
   options.tol = 1e-7;
   const SolveResult result = solve_coordinate(problem_of(kernel, c), std::nullopt, options);

@@ -88,12 +88,12 @@ def gram_of_array(array: Annotated[NDArray[numpy.float64], dict(shape=(None, Non
 class BoxProblem:
     """One SVM dual on a kernel; keeps its arrays alive."""
 
-    def __init__(self, gram: object, targets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], epsilon: float = 0.0, ridge: float = 0.0, total: float = 0.0) -> None: ...
+    def __init__(self, gram: object, targets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], epsilon: float = 0.0, ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, total: float = 0.0) -> None: ...
 
 class SolveOptions:
     """Tolerance, limits and memory of one solve."""
 
-    def __init__(self, tol: float = 0.001, max_iter: int = -1, time_limit: float = 0.0, free_set: bool = True, memory_limit: int = 0) -> None: ...
+    def __init__(self, tol: float = 0.001, max_iter: int = -1, time_limit: float = 0.0, free_set: bool = True, memory_limit: int = 0, gap_tol: float = 0.0) -> None: ...
 
 class SolveResult:
     """What a solver returns: the point and its counts."""
@@ -167,3 +167,56 @@ def solve_sequence(family: Family, rows: Annotated[NDArray[numpy.int64], dict(sh
     """
     Solve steps in order, each from an earlier one; a dictionary of arrays.
     """
+
+class MaxMinOverResult:
+    """A solution, its counters and its gaps."""
+
+    @property
+    def solution(self) -> SolveResult: ...
+
+    @property
+    def counters(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def gap(self) -> float: ...
+
+    @property
+    def trace(self) -> NDArray[numpy.float64]: ...
+
+def solve_maxminover(problem: BoxProblem, counters: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, options: SolveOptions, recompute_every: int = 1000, check_every: int = 0) -> MaxMinOverResult:
+    """
+    OneClassMaxMinOver: one class with squared slacks, by steps of +2 and -1.
+    """
+
+class ChainNode:
+    """How one solve of a chain went."""
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def n_iter(self) -> int: ...
+
+    @property
+    def n_refreshes(self) -> int: ...
+
+    @property
+    def gap(self) -> float: ...
+
+    @property
+    def seconds(self) -> float: ...
+
+class RidgeChainResult:
+    """Solutions for several ridges in turn."""
+
+    @property
+    def nodes(self) -> list[ChainNode]: ...
+
+    @property
+    def beta(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
+
+    @property
+    def gradient(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
+
+def solve_ridge_chain(problem: BoxProblem, factors: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, options: SolveOptions) -> RidgeChainResult:
+    """Coordinate descent for several ridges in turn, each from the last."""

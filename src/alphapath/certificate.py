@@ -45,6 +45,11 @@ class Certificate:
     sum_violation: float
     n_support: int
 
+    @property
+    def relative_gap(self) -> float:
+        """duality_gap / (primal_objective + 1), the feasibility gap of the one-class model."""
+        return self.duality_gap / (self.primal_objective + 1.0)
+
     def is_optimal(self, tol: float) -> bool:
         """Whether beta is feasible (to rounding) and stationary to within `tol`."""
         scale = max(1.0, abs(self.objective))
@@ -99,15 +104,15 @@ def certify(problem: Problem, beta: ArrayLike, bias: float | None = None) -> Cer
             f"beta has shape {values.shape}; the problem needs shape ({problem.n},)."
         )
     product = multiply_exactly(problem, values)
-    gradient = product + problem.ridge * values - problem.targets
+    gradient = product - problem.targets
+    if problem.has_ridge:
+        gradient += problem.ridges * values
     if bias is None:
         bias = optimality.bias_from_gradient(problem, values, gradient)
     outside = np.maximum(problem.lower - values, values - problem.upper)
-    losses = optimality.best_response(problem, gradient + bias)
-    squared_norm = float(values @ (gradient + problem.targets))
     return Certificate(
         objective=optimality.objective(problem, values, gradient),
-        primal_objective=0.5 * squared_norm + float(losses.sum()) + bias * problem.total,
+        primal_objective=optimality.primal_objective(problem, values, gradient, bias),
         duality_gap=optimality.duality_gap(problem, values, gradient, bias),
         kkt_violation=optimality.kkt_violation(problem, values, gradient),
         box_violation=max(0.0, float(outside.max())),

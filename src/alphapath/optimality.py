@@ -1,6 +1,6 @@
 """When is beta optimal? The formulas, in one place, as pure functions of (problem, beta, gradient).
 
-Legend: g = (K + ridge I) beta - r; l, u the box; eps the tube; b the bias.
+Legend: g = (K + D) beta - r with D = diag(ridge); l, u the box; eps the tube; b the bias.
 With eps > 0 the objective has a kink at beta_i = 0, hence two slopes:
     right slope u_i = g_i + eps if beta_i >= 0 else g_i - eps      (what raising beta_i costs)
     left slope  d_i = g_i + eps if beta_i > 0  else g_i - eps      (what lowering beta_i saves)
@@ -67,7 +67,7 @@ def bias_from_gradient(problem: Problem, beta: FloatArray, gradient: FloatArray)
 
 
 def objective(problem: Problem, beta: FloatArray, gradient: FloatArray) -> float:
-    """The minimised dual: 1/2 beta'(K + ridge I)beta - r'beta + eps |beta|_1."""
+    """The minimised dual: 1/2 beta'(K + D)beta - r'beta + eps |beta|_1."""
     value = 0.5 * float(beta @ (gradient - problem.targets))
     if problem.epsilon > 0.0:
         value += problem.epsilon * float(np.abs(beta).sum())
@@ -75,11 +75,14 @@ def objective(problem: Problem, beta: FloatArray, gradient: FloatArray) -> float
 
 
 def best_response(problem: Problem, slope: FloatArray) -> FloatArray:
-    """max over z in [l_i, u_i] of -(slope_i z + eps |z|), one value per instance.
+    """max over z in [l_i, u_i] of -(slope_i z + eps |z| + D_ii z^2 / 2), one value per instance.
 
-    This is the loss of instance i, weighted, when slope_i = f_i - r_i. The function is concave
-    and piecewise linear in z, so the maximum is at l_i, at u_i, or at 0 where the box holds 0.
+    This is the loss of instance i, weighted, when slope_i = f_i - r_i. Without a ridge the function
+    is concave and piecewise linear in z, so the maximum is at l_i, at u_i, or at 0 where the box
+    holds 0. A ridge makes the loss quadratic: the maximum is at the clipped Newton step.
     """
+    if problem.has_ridge:
+        return _best_response_with_ridge(problem, slope)
 
     def value_at(bound: FloatArray) -> FloatArray:
         rate = slope + problem.epsilon * np.sign(bound) if problem.epsilon > 0.0 else slope
@@ -96,13 +99,50 @@ def best_response(problem: Problem, slope: FloatArray) -> FloatArray:
     return best
 
 
+def _best_response_with_ridge(problem: Problem, slope: FloatArray) -> FloatArray:
+    eps, ridge = problem.epsilon, problem.ridges
+    # The minimiser of slope z + eps |z| + ridge z^2 / 2 without the box: soft thresholding. Where
+    # an instance has no ridge, it is the end of the box that the pull points to.
+    pull = -np.sign(slope) * np.maximum(np.abs(slope) - eps, 0.0)
+    best = np.divide(pull, ridge, out=np.copysign(np.inf, pull), where=ridge > 0.0)
+    best[pull == 0.0] = 0.0
+    z = np.clip(best, problem.lower, problem.upper)
+    finite = np.where(np.isfinite(z), z, 0.0)
+    value = -(slope * finite + eps * np.abs(finite) + 0.5 * ridge * finite * finite)
+    return np.where(np.isfinite(z), value, np.inf)
+
+
+def primal_objective(
+    problem: Problem, beta: FloatArray, gradient: FloatArray, bias: float
+) -> float:
+    """1/2 |w|^2 plus the weighted losses at this beta and bias (plus bias times sum(beta))."""
+    values = gradient + problem.targets
+    if problem.has_ridge:
+        values = values - problem.ridges * beta
+    losses = best_response(problem, values - problem.targets + bias)
+    return 0.5 * float(beta @ values) + float(losses.sum()) + bias * problem.total
+
+
+def relative_gap(problem: Problem, beta: FloatArray, gradient: FloatArray) -> float:
+    """(primal - dual) / (primal + 1): the feasibility gap of Cristianini and Shawe-Taylor."""
+    bias = bias_from_gradient(problem, beta, gradient)
+    gap = duality_gap(problem, beta, gradient, bias)
+    return gap / (primal_objective(problem, beta, gradient, bias) + 1.0)
+
+
 def duality_gap(problem: Problem, beta: FloatArray, gradient: FloatArray, bias: float) -> float:
     """Primal minus dual for this beta and this bias, summed instance by instance (each >= 0).
 
-    Infinite where an instance with an infinite box violates its margin: its primal loss is.
+    Infinite where an instance with an infinite box and no ridge violates its margin: its primal
+    loss is.
     """
     slope = gradient + bias
     own = slope * beta
+    if problem.has_ridge:
+        # In the slope of the loss, f - r, the ridge has no part; of beta'D beta one half is left.
+        ridge = problem.ridges
+        own = own - 0.5 * ridge * beta * beta
+        slope = slope - ridge * beta
     if problem.epsilon > 0.0:
         own = own + problem.epsilon * np.abs(beta)
     return float(np.sum(own + best_response(problem, slope)))

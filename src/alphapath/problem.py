@@ -1,6 +1,6 @@
 """Problem and Start: one member of the box-constrained dual family, and a place to begin.
 
-    minimise    1/2 beta' (K + ridge I) beta - r' beta + epsilon |beta|_1
+    minimise    1/2 beta' (K + D) beta - r' beta + epsilon |beta|_1       D = diag(ridge)
     subject to  lower <= beta <= upper          box = [lower_scale c, upper_scale c]
                 sum(beta) = total_share sum(c)  (only where has_equality)
 
@@ -76,8 +76,8 @@ class Problem:
         Whether sum(beta) is fixed, that is, whether the model has a free bias.
     total_share : float
         sum(beta) = total_share * sum(c): 0 for SVC and SVR, nu for the nu one-class model.
-    ridge : float
-        Added to the diagonal of the kernel.
+    ridge : float or array of shape (n,)
+        Added to the diagonal of the kernel; one number for all instances, or one each.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class Problem:
     epsilon: float = 0.0
     has_equality: bool = True
     total_share: float = 0.0
-    ridge: float = 0.0
+    ridge: float | FloatArray = 0.0
 
     def __post_init__(self) -> None:
         for name in ("targets", "weights", "lower_scale", "upper_scale"):
@@ -104,8 +104,11 @@ class Problem:
                     f"instances; there must be one value per instance."
                 )
             object.__setattr__(self, name, array)
-        for name in ("epsilon", "total_share", "ridge"):
+        for name in ("epsilon", "total_share"):
             object.__setattr__(self, name, float(getattr(self, name)))
+        is_number = np.ndim(self.ridge) == 0
+        ridge = float(self.ridge) if is_number else freeze(self.ridge, "ridge")
+        object.__setattr__(self, "ridge", ridge)
         self._check_values()
         if self.has_equality:
             self._check_sum()
@@ -126,10 +129,23 @@ class Problem:
         if not (self.lower_scale <= self.upper_scale).all():
             bad = ~(self.lower_scale <= self.upper_scale)
             raise _bad_entry("lower_scale", self.lower_scale, bad, "at most upper_scale")
-        for name in ("epsilon", "ridge"):
-            value = getattr(self, name)
-            if not (0.0 <= value < np.inf):
-                raise InvalidProblem(f"{name} is {value}; it must be finite and at least 0.")
+        if not (0.0 <= self.epsilon < np.inf):
+            raise InvalidProblem(f"epsilon is {self.epsilon}; it must be finite and at least 0.")
+        self._check_ridge()
+
+    def _check_ridge(self) -> None:
+        if isinstance(self.ridge, float):
+            if not (0.0 <= self.ridge < np.inf):
+                raise InvalidProblem(f"ridge is {self.ridge}; it must be finite and at least 0.")
+            return
+        if self.ridge.shape != (self.n,):
+            raise InvalidProblem(
+                f"ridge has {self.ridge.size} values, but the kernel has {self.n} instances; pass "
+                f"one number, or one value per instance."
+            )
+        bad = ~((self.ridge >= 0.0) & (self.ridge < np.inf))
+        if bad.any():
+            raise _bad_entry("ridge", self.ridge, bad, "finite and at least 0")
 
     def _check_sum(self) -> None:
         total = self.total
@@ -168,6 +184,22 @@ class Problem:
         if self.total_share == 0.0:
             return 0.0
         return self.total_share * float(self.weights.sum())
+
+    @cached_property
+    def ridges(self) -> FloatArray:
+        """The ridge of every instance (read-only)."""
+        if not isinstance(self.ridge, float):
+            return self.ridge
+        return freeze(np.full(self.n, self.ridge), "ridge")
+
+    @cached_property
+    def has_ridge(self) -> bool:
+        """Whether anything is added to the diagonal."""
+        return bool(np.any(self.ridge))
+
+    def with_ridge(self, ridge: float | FloatArray) -> Problem:
+        """The same problem with another ridge."""
+        return replace(self, ridge=ridge)
 
     def with_weights(self, weights: ArrayLike) -> Problem:
         """The same problem with other weights."""
@@ -252,6 +284,25 @@ class Problem:
         zeros = np.zeros_like(c)
         return cls(kernel, zeros, c, zeros, np.ones_like(c), total_share=nu)
 
+    @classmethod
+    def squared_slack_one_class(cls, kernel: KernelView, weights: ArrayLike) -> Problem:
+        """One class with squared slacks, weighted c_i / 2: beta >= 0, ridge 1 / c_i, targets 1.
+
+        An instance of weight 0 is held out.
+        """
+        c = freeze(weights, "weights")
+        is_in = c > 0.0
+        ridge = np.divide(1.0, c, out=np.zeros_like(c), where=is_in)
+        return cls(
+            kernel,
+            np.ones_like(c),
+            np.where(is_in, np.inf, 0.0),
+            np.zeros_like(c),
+            np.ones_like(c),
+            has_equality=False,
+            ridge=float(ridge[0]) if (ridge == ridge[0]).all() else ridge,
+        )
+
 
 def _bad_entry(name: str, values: FloatArray, bad: NDArray[np.bool_], valid: str) -> InvalidProblem:
     i = int(np.argmax(bad))
@@ -266,7 +317,7 @@ class Start:
     ----------
     beta : array of shape (n,)
     gradient : array of shape (n,) or None
-        (K + ridge I) beta - r on all n instances.
+        (K + D) beta - r on all n instances.
     """
 
     beta: FloatArray

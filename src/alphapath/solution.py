@@ -53,7 +53,7 @@ class Solution:
     problem : Problem
     beta : array of shape (n,)
     gradient : array of shape (n,)
-        (K + ridge I) beta - r on all n instances, so held-out decision values are there.
+        (K + D) beta - r on all n instances, so held-out decision values are there.
     bias : float
     info : Info
     workspace : object
@@ -76,8 +76,8 @@ class Solution:
         """K beta + bias on all n instances, held-out ones included."""
         values = self.gradient + self.problem.targets
         values += self.bias
-        if self.problem.ridge > 0.0:
-            values -= self.problem.ridge * self.beta
+        if self.problem.has_ridge:
+            values -= self.problem.ridges * self.beta
         return values
 
     def as_start(self) -> Start:

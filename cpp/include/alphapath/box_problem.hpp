@@ -1,9 +1,9 @@
 // The one problem family (signed dual):
 //
-//   minimise    1/2 beta' (K + ridge I) beta - r' beta + epsilon |beta|_1
+//   minimise    1/2 beta' (K + D) beta - r' beta + epsilon |beta|_1      D = diag(ridge)
 //   subject to  lower <= beta <= upper   and, where the model has a free bias,  sum(beta) = total
 //
-// g = (K + ridge I) beta - r is the gradient of the smooth part.
+// g = (K + D) beta - r is the gradient of the smooth part.
 #pragma once
 
 #include "alphapath/kernel_rows.hpp"
@@ -20,8 +20,10 @@ struct BoxProblem {
   const KernelRows& kernel;
   std::span<const double> targets, lower, upper;
   double epsilon = 0;
-  double ridge = 0;
+  std::span<const double> ridge = {}; // one value an instance; empty: none
   double total = 0;
+
+  double ridge_of(std::size_t i) const { return ridge.empty() ? 0.0 : ridge[i]; }
 };
 
 /// A feasible beta, with its gradient where the caller has it (empty: the solver computes it).
@@ -35,6 +37,7 @@ struct SolveOptions {
   double time_limit = 0;        // seconds; 0: no limit
   bool free_set = true;         // solve the free set exactly between SMO steps when that is cheaper
   std::size_t memory_limit = 0; // bytes a solver may use for copies of kernel rows
+  double gap_tol = 0; // for one class with squared slacks: stop by this feasibility gap, not by tol
   std::function<bool()> wants_stop;
 };
 

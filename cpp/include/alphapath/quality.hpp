@@ -8,7 +8,7 @@
 
 namespace alphapath {
 
-/// `gradient` is (K + ridge I) beta - r with the offsets of the kernel included.
+/// `gradient` is (K + D) beta - r with the offsets of the kernel included.
 Quality measure_quality(const BoxProblem& problem, std::span<const double> beta,
                         std::span<const double> gradient, bool has_equality);
 

@@ -74,8 +74,8 @@ def move_to_kernel(solution: Solution, kernel: KernelView) -> Solution:
     view: Any = kernel
     support = np.flatnonzero(solution.beta)
     gradient = view.multiply(support, solution.beta[support]) - problem.targets
-    if problem.ridge > 0.0:
-        gradient += problem.ridge * solution.beta
+    if problem.has_ridge:
+        gradient += problem.ridges * solution.beta
     return replace(solution, problem=problem, gradient=gradient, workspace=None)
 
 

@@ -123,7 +123,7 @@ class Walk:
         d[margin.members] = d_free
         if margin.members.size:
             pull += self.move.kernel.multiply(margin.members, d_free)
-        return d, pull + self.problem.ridge * d + db
+        return d, pull + self.problem.ridges * d + db
 
     def enter_first(self, margin: BorderedInverse, missing: float) -> bool:
         """With M empty the bias is free: move it until the first instance is on the margin."""

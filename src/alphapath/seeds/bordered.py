@@ -1,6 +1,6 @@
 """The inverse of the free set's bordered system, with members that come and go.
 
-    B = [0 1'; 1 K_MM + ridge I]        (without the border where the model has no bias)
+    B = [0 1'; 1 K_MM + D_MM]        (without the border where the model has no bias)
 
 Insert and remove cost O(m^2). Members that depend on others (duplicates, a kernel of low rank) are
 refused, so B stays invertible. Good enough for a seed, whose gradient is computed anew.
@@ -24,9 +24,9 @@ class BorderedInverse:
 
     def __init__(self, kernel: KernelView, problem: Problem, members: Indices) -> None:
         self.kernel = kernel
-        self.ridge = problem.ridge
+        self.ridge = problem.ridges
         self.n_border = int(problem.has_equality)
-        self.diagonal = kernel.diagonal() + problem.ridge
+        self.diagonal = kernel.diagonal() + problem.ridges
         self.members: Indices = np.empty(0, dtype=np.intp)
         self.inverse: FloatArray = np.zeros((self.n_border, self.n_border))
         if members.size:
@@ -39,7 +39,7 @@ class BorderedInverse:
         where B is invertible; h moves the origin of feature space to the first member.
         """
         A = self.kernel.block(members, members)
-        A.flat[:: members.size + 1] += self.ridge
+        A.flat[:: members.size + 1] += self.ridge[members]
         h = A[0] - A[0, 0] / 2.0
         sigma = float(np.mean(np.diag(A)))
         if self.n_border:

@@ -51,7 +51,7 @@ def restore_sum(move: Move, beta: FloatArray, gradient: FloatArray) -> bool:
             step = missing
             end = beta[i] + step
         gradient += move.kernel.multiply([i], [step])
-        gradient[i] += problem.ridge * step
+        gradient[i] += problem.ridges[i] * step
         beta[i] = end
         missing -= step
         tube[i] = np.inf if end == bound[i] else problem.epsilon

@@ -59,20 +59,22 @@ class Move:
         return np.flatnonzero(is_free)
 
     def find_gradient(self, beta: FloatArray) -> FloatArray:
-        """(K + ridge I) beta - r on all instances, from the parent's or anew: the fewer rows."""
+        """(K + D) beta - r on all instances, from the parent's or anew: the fewer rows."""
         old, new = self.parent.problem, self.problem
         change = beta - self.parent.beta
         changed = np.flatnonzero(change)
         support = np.flatnonzero(beta)
-        is_same_form = old.kernel is new.kernel and old.ridge == new.ridge
-        if is_same_form and old.targets is new.targets and changed.size <= support.size:
+        is_same_form = old.kernel is new.kernel and old.targets is new.targets
+        if is_same_form and changed.size <= support.size:
             gradient = self.parent.gradient.copy()
+            if old.has_ridge or new.has_ridge:
+                gradient += (new.ridges - old.ridges) * self.parent.beta
         else:
             gradient, change, changed = -new.targets, beta, support
         if changed.size:
             gradient += self.kernel.multiply(changed, change[changed])
-            if new.ridge > 0.0:
-                gradient += new.ridge * change
+            if new.has_ridge:
+                gradient += new.ridges * change
         return gradient
 
     def start_at(self, beta: FloatArray) -> Start:

@@ -34,7 +34,7 @@ def seed(parent: Solution, problem: Problem) -> Start | None:
 def find_factor(move: Move, beta: FloatArray) -> float | None:
     """The number that beta is the parent's beta times, to rounding; None where there is none."""
     old, new = move.parent.problem, move.problem
-    if old.kernel is not new.kernel or old.ridge != new.ridge:
+    if old.kernel is not new.kernel or not np.array_equal(old.ridges, new.ridges):
         return None
     largest = int(np.abs(move.parent.beta).argmax())
     if move.parent.beta[largest] == 0.0:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..solution import Solution
-from . import coordinate, lapack, smo
+from . import coordinate, lapack, maxminover, smo
 
 SOLVERS: dict[str, Callable[..., Solution]] = {
     "smo": smo.solve,
     "coordinate": coordinate.solve,
+    "maxminover": maxminover.solve,
 }
 
 lapack.install()
 
-__all__ = ["SOLVERS", "coordinate", "smo"]
+__all__ = ["SOLVERS", "coordinate", "maxminover", "smo"]

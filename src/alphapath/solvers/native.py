@@ -6,25 +6,33 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from .. import _core
 from ..errors import SolverMismatch
-from ..problem import Problem, Start
+from ..problem import FloatArray, Problem, Start
 from ..solution import Solution, make_solution
 from .lapack import single_threaded
 
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop: KKT violation, iterations (-1: never), seconds (None: never)."""
+    """When to stop: KKT violation, iterations (-1: never), seconds (None: never).
+
+    `gap_tol`, for one class with squared slacks: the feasibility gap to stop by, instead of tol.
+    """
 
     tol: float = 1e-3
     max_iter: int = -1
     time_limit: float | None = None
     free_set: bool = True
+    gap_tol: float | None = None
 
     def as_options(self, spare_bytes: int) -> Any:
         if not self.tol > 0.0:
             raise ValueError(f"tol is {self.tol}; it must be positive.")
+        if self.gap_tol is not None and not self.gap_tol > 0.0:
+            raise ValueError(f"gap_tol is {self.gap_tol}; it must be positive.")
         if self.time_limit is not None and not self.time_limit > 0.0:
             raise ValueError(f"time_limit is {self.time_limit}; it must be positive, or None.")
         return _core.SolveOptions(
@@ -33,6 +41,7 @@ class Limits:
             time_limit=0.0 if self.time_limit is None else float(self.time_limit),
             free_set=bool(self.free_set),
             memory_limit=spare_bytes,
+            gap_tol=0.0 if self.gap_tol is None else float(self.gap_tol),
         )
 
 
@@ -49,10 +58,28 @@ def require_equality(problem: Problem, *, has_equality: bool, solver: str, inste
 
 def require_no_ridge(problem: Problem, *, solver: str) -> None:
     """Refuse a ridge, which the pair steps of this solver do not know, in one sentence."""
-    if problem.ridge != 0.0:
+    if problem.has_ridge:
         raise SolverMismatch(
             f"The {solver} solver is for problems with ridge = 0, but ridge is {problem.ridge}; "
             f"use a problem without a sum constraint and the coordinate solver."
+        )
+
+
+def require_one_class(problem: Problem, rule: str) -> None:
+    """Refuse what is not the one-class model with squared slacks in one sentence."""
+    is_open = (problem.upper == np.inf) | (problem.upper == 0.0)
+    fits = (
+        not problem.has_equality
+        and problem.epsilon == 0.0
+        and bool((problem.targets == 1.0).all())
+        and not problem.lower.any()
+        and bool(is_open.all())
+    )
+    if not fits:
+        raise SolverMismatch(
+            f"{rule} is for one class with squared slacks (no sum constraint, no tube, targets 1, "
+            f"beta >= 0 without an upper bound), as made by Problem.squared_slack_one_class; this "
+            f"is another model."
         )
 
 
@@ -65,9 +92,38 @@ def as_native(problem: Problem) -> _core.BoxProblem:
         problem.lower,
         problem.upper,
         problem.epsilon,
-        problem.ridge,
+        problem.ridges if problem.has_ridge else None,
         problem.total,
     )
+
+
+def prepare_start(
+    problem: Problem, start: Start | None
+) -> tuple[FloatArray | None, FloatArray | None]:
+    """beta and gradient of a start that was checked; None where there is none."""
+    if start is None:
+        return None, None
+    problem.check_feasible(start.beta)
+    return start.beta, start.gradient
+
+
+def wrap_result(problem: Problem, result: Any, n_rows_before: int) -> Solution:
+    """What a native solver returned, as a Solution."""
+    view: Any = problem.kernel
+    counts = {
+        "status": result.status,
+        "n_iter": result.n_iter,
+        "n_free_set_solves": result.n_free_set_solves,
+        "n_bound_hits": result.n_bound_hits,
+        "n_refreshes": result.n_refreshes,
+        # Rows that other threads computed on the same kernel meanwhile count too.
+        "n_rows_computed": view.gram.n_rows_computed - n_rows_before,
+        "solve_time": result.solve_time,
+    }
+    beta, gradient = result.beta, result.gradient
+    # Nobody else holds these arrays: read-only, the Solution shares instead of copying them.
+    beta.flags.writeable = gradient.flags.writeable = False
+    return make_solution(problem, beta, gradient, counts)
 
 
 def run(
@@ -76,25 +132,8 @@ def run(
     """Check the start, call the native solver with the GIL released, wrap what it returns."""
     view: Any = problem.kernel
     options = limits.as_options(view.spare_bytes)
-    first_beta = first_gradient = None
-    if start is not None:
-        problem.check_feasible(start.beta)
-        first_beta, first_gradient = start.beta, start.gradient
-    gram = view.gram
-    n_rows_before = gram.n_rows_computed
+    beta, gradient = prepare_start(problem, start)
+    n_rows_before = view.gram.n_rows_computed
     with single_threaded():
-        result = function(as_native(problem), first_beta, first_gradient, options)
-    counts = {
-        "status": result.status,
-        "n_iter": result.n_iter,
-        "n_free_set_solves": result.n_free_set_solves,
-        "n_bound_hits": result.n_bound_hits,
-        "n_refreshes": result.n_refreshes,
-        # Rows that other threads computed on the same kernel meanwhile count too.
-        "n_rows_computed": gram.n_rows_computed - n_rows_before,
-        "solve_time": result.solve_time,
-    }
-    beta, gradient = result.beta, result.gradient
-    # Nobody else holds these arrays: read-only, the Solution shares instead of copying them.
-    beta.flags.writeable = gradient.flags.writeable = False
-    return make_solution(problem, beta, gradient, counts)
+        result = function(as_native(problem), beta, gradient, options)
+    return wrap_result(problem, result, n_rows_before)

@@ -139,7 +139,7 @@ def solve_sequence(
         problem.total_share,
     )
     with single_threaded():
-        columns: dict[str, Any] = _core.solve_sequence(  # type: ignore[assignment]
+        columns: dict[str, Any] = _core.solve_sequence(
             family,
             np.ascontiguousarray(steps.rows, dtype=np.int64),
             np.ascontiguousarray(steps.factors, dtype=np.float64),
