@@ -37,7 +37,7 @@ def test_an_example_runs(name: str) -> None:
     assert run_script(str(ROOT / "examples" / name))
 
 
-def test_the_demo_prints_a_certificate() -> None:
-    printed = run_script("-m", "alphapath")
+def test_the_demo_prints_a_certificate(tmp_path: Path) -> None:
+    printed = run_script("-m", "alphapath", "fit", "--model", str(tmp_path / "demo.model"))
     assert "duality gap" in printed
     assert "Optimal to a KKT violation of 0.001." in printed

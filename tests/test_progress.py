@@ -67,7 +67,7 @@ def test_a_terminal_sees_the_bar() -> None:
     progress = SearchProgress(console)
     Tree(progress).set_callbacks(progress).fit()
     shown: Any = console.file
-    assert "kernel 2, fold 5" in shown.getvalue()
+    assert "kernel 2 of 2, fold 5 of 5" in shown.getvalue()
     assert "100%" in shown.getvalue()
     assert "left" in shown.getvalue()
 

@@ -78,7 +78,7 @@ ROOMS = {
     ),
     "command": Room(
         ("cli", "__main__"),
-        (*NOUNS, "search", "paths", "estimators", "report", "front"),
+        (*NOUNS, "seeds", "search", "paths", "estimators", "report", "front"),
         ("numpy", "sklearn", "rich"),
     ),
     "front": Room(("__init__",), (*NOUNS, "kernels", "paths", "search", "estimators")),

@@ -17,6 +17,9 @@ from rich.progress import (
 
 Path = tuple[int, ...]
 
+#: The two parts of a search in scikit-learn's tree of tasks.
+SHARES = {"search": 0.98, "refit-with-best-params": 0.02}
+
 
 class SearchProgress:
     """One bar for a whole search, on the standard error stream of a terminal; silent elsewhere.
@@ -79,8 +82,7 @@ class SearchProgress:
         for task in reversed(lineage(context)):
             self._done[path] = self._done.get(path, 0.0) + gain
             path = path[:-1]
-            if task.parent is not None:
-                gain /= task.parent.max_subtasks or 1
+            gain *= share_of(task)
         self.fraction = self._done[(context_root(context).task_id,)]
         if self._progress is not None:
             self._progress.update(self._task, completed=self.fraction)
@@ -96,6 +98,16 @@ class SearchProgress:
         return {**self.__dict__, "console": None, "_progress": None}
 
 
+def share_of(task: Any) -> float:
+    """How much of the task above it one task is: equal parts, but next to nothing for a refit."""
+    if task.parent is None:
+        return 1.0
+    n_siblings = task.parent.max_subtasks or 1
+    if task.parent.parent is None and n_siblings == 2 and task.task_name in SHARES:
+        return SHARES[task.task_name]
+    return 1.0 / n_siblings
+
+
 def lineage(context: Any) -> list[Any]:
     """The tasks from the root to this one."""
     tasks = [context]
@@ -109,12 +121,11 @@ def context_root(context: Any) -> Any:
 
 
 def describe(context: Any) -> str:
-    """The tasks below the root in words, such as "gamma=0.5, fold 3"."""
-    return ", ".join(
-        task.task_name
-        if any(mark.isdigit() for mark in task.task_name)
-        else f"{task.task_name} "
-        f"{task.task_id + 1 if isinstance(task.task_id, int) else task.task_id}"
-        for task in lineage(context)[1:]
-        if task.max_subtasks != 0
-    )
+    """The tasks in words, such as "kernel 2 of 10, fold 3 of 5"."""
+    words = []
+    for task in lineage(context)[1:]:
+        if task.max_subtasks != 0 and task.task_name not in SHARES:
+            of = f" of {task.parent.max_subtasks}" if task.parent.max_subtasks else ""
+            number = task.task_id + 1 if isinstance(task.task_id, int) else task.task_id
+            words.append(f"{task.task_name} {number}{of}")
+    return ", ".join(words) or context.task_name

@@ -1,0 +1,132 @@
+"""The data of a command: a file, or a set that scikit-learn brings along."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer, load_diabetes
+
+from .csv_file import read_csv
+from .failure import CommandError
+from .svmlight_file import is_svmlight_line, read_svmlight
+from .text_file import fault, open_text
+
+#: At this share of nonzero values or above, a sparse file becomes a dense array.
+DENSE_SHARE = 0.25
+
+
+@dataclass(frozen=True)
+class Data:
+    """Rows and targets. `classes` are the names of classes 0, 1, ... where they are words."""
+
+    name: str
+    X: Any
+    y: Any
+    classes: tuple[str, ...] | None = None
+    is_embedded: bool = False
+    is_zero_based: bool = False
+
+    @property
+    def is_sparse(self) -> bool:
+        return hasattr(self.X, "tocsr")
+
+
+def read_data(
+    path: Path | None, kind: str, target: str | None = None, needs_target: bool = True
+) -> Data:
+    """Read `path`, or load an embedded set where it is None; `kind` as in options.KINDS."""
+    if path is None:
+        return embedded_data(kind)
+    if looks_like_svmlight(path):
+        if target is not None:
+            raise CommandError(
+                f"--target is {target!r}, but {path} is a LIBSVM file: its targets come first in "
+                f"each line."
+            )
+        X, y, is_zero_based = read_svmlight(path)
+        if kind == "c-svc":
+            y = integer_labels(path, y)
+        if X.nnz >= DENSE_SHARE * X.shape[0] * X.shape[1]:
+            X = X.toarray()
+        return Data(stem(path), X, y, is_zero_based=is_zero_based)
+    X, texts = read_csv(path, target, needs_target and kind != "one-class")
+    if texts is None:
+        return Data(stem(path), X, None)
+    if kind != "c-svc":
+        return Data(stem(path), X, numbers(path, texts))
+    labels, classes = encode_labels(texts)
+    return Data(stem(path), X, labels, classes)
+
+
+def embedded_data(kind: str) -> Data:
+    """Breast cancer (two classes) or, for regression, diabetes."""
+    if kind == "epsilon-svr":
+        X, y = load_diabetes(return_X_y=True)
+        return Data("diabetes", X, y, is_embedded=True)
+    X, y = load_breast_cancer(return_X_y=True)
+    return Data("breast_cancer", X, y, is_embedded=True)
+
+
+def looks_like_svmlight(path: Path) -> bool:
+    """By the first line that is not empty; neither format is refused in a sentence."""
+    with open_text(path) as file:
+        lines = ((k, line) for k, line in enumerate(file, 1) if line.partition("#")[0].strip())
+        number, line = next(lines, (1, ""))
+    if not line:
+        raise fault(path, 1, "the file is empty")
+    if is_svmlight_line(line):
+        return True
+    if any(mark in line for mark in ",;\t") or path.suffixes[:1] == [".csv"]:
+        return False
+    raise fault(
+        path,
+        number,
+        f"{line.strip()[:40]!r} is neither a LIBSVM line (target index:value ...) nor the header "
+        f"of a CSV file",
+    )
+
+
+def integer_labels(path: Path, y: Any) -> Any:
+    """Class labels as integers, as LIBSVM has them."""
+    is_fraction = y != np.floor(y)
+    if np.any(is_fraction):
+        first = int(np.argmax(is_fraction))
+        raise CommandError(
+            f"{path}: the target of row {first + 1} is {y[first]:g}, not the number of a class; "
+            f"for regression give -s epsilon-svr."
+        )
+    return y.astype(np.int64)
+
+
+def encode_labels(texts: list[str]) -> tuple[Any, tuple[str, ...] | None]:
+    """Integers as they are; words as 0, 1, ... in alphabetical order, with the words."""
+    try:
+        return np.array([int(text) for text in texts]), None
+    except ValueError:
+        classes, labels = np.unique(np.array(texts), return_inverse=True)
+        return labels, tuple(str(name) for name in classes)
+
+
+def numbers(path: Path, texts: list[str]) -> Any:
+    """Targets of a regression; the row that is no number is named."""
+    values = np.empty(len(texts))
+    for k, text in enumerate(texts):
+        try:
+            values[k] = float(text)
+        except ValueError:
+            raise CommandError(
+                f"{path}: the target of row {k + 1} is {text[:40]!r}, which is not a number; for "
+                f"classes give -s c-svc."
+            ) from None
+    return values
+
+
+def stem(path: Path) -> str:
+    """The name of a file without its ending and that of its compression."""
+    name = path.name
+    for ending in (".gz", ".bz2"):
+        name = name.removesuffix(ending)
+    return name.rpartition(".")[0] or name

@@ -1,0 +1,33 @@
+"""What commands say about data and fitted models."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..report.data_facts import find_facts
+from .data import Data
+
+
+def describe(data: Data, scale: str = "none") -> str:
+    """The data in a line."""
+    n, d = data.X.shape
+    form = ", sparse" if data.is_sparse else ""
+    scaled = "" if scale == "none" else f", scaled ({scale})"
+    return f"{data.name}, {n} x {d}{form}{scaled}"
+
+
+def warn_of_facts(data: Data, scale: str) -> None:
+    """Warn of what makes an SVM slow or useless on these data."""
+    for sentence in find_facts(data.X, data.y, is_scaled=scale != "none").warnings:
+        warnings.warn(sentence, stacklevel=2)
+
+
+def certificate_of(model: Any, X: Any, y: Any) -> dict[str, float]:
+    """The certificate of all pairs of classes: sums, and the worst violations."""
+    found = model.certify(X, y)
+    each = found if isinstance(found, list) else [found]
+    sums = ("objective", "primal_objective", "duality_gap")
+    worst = ("kkt_violation", "box_violation", "sum_violation")
+    record = {name: sum(float(getattr(one, name)) for one in each) for name in sums}
+    return record | {name: max(float(getattr(one, name)) for one in each) for name in worst}

@@ -1,0 +1,158 @@
+"""Options that commands share, in LIBSVM's letters, and the models they describe."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from typing import Any
+
+from ..estimators import SVC, SVR, OneClassSVM
+from .scaling import SCALES
+
+KINDS = {"0": "c-svc", "2": "one-class", "3": "epsilon-svr"}
+KERNELS = {"0": "linear", "1": "poly", "2": "rbf", "3": "sigmoid"}
+
+
+def add_data(parser: argparse.ArgumentParser, scale: bool = True) -> None:
+    """FILE and how to read it."""
+    group = parser.add_argument_group("data")
+    group.add_argument(
+        "file",
+        nargs="?",
+        type=Path,
+        metavar="FILE",
+        help="LIBSVM or CSV file, also .gz or .bz2; without one, a data set of scikit-learn",
+    )
+    group.add_argument("--target", metavar="NAME", help="the target column of a CSV file")
+    if scale:
+        group.add_argument(
+            "--scale",
+            choices=SCALES,
+            help="scale features by training rows: to [-1, 1] or to mean 0 and deviation 1 "
+            "(default: none; standard for the embedded data)",
+        )
+
+
+def add_model(parser: argparse.ArgumentParser, kinds: dict[str, str] | None = None) -> None:
+    """The SVM, without C and gamma."""
+    group = parser.add_argument_group("model")
+    group.add_argument(
+        "-s",
+        dest="kind",
+        type=choice(kinds or KINDS),
+        default="c-svc",
+        metavar="TYPE",
+        help=f"{listing(kinds or KINDS)} (default c-svc)",
+    )
+    group.add_argument(
+        "-t",
+        dest="kernel",
+        type=choice(KERNELS),
+        default="rbf",
+        metavar="KERNEL",
+        help=f"{listing(KERNELS)} (default rbf)",
+    )
+    group.add_argument("-d", dest="degree", type=int, default=3, help="degree of poly (default 3)")
+    group.add_argument(
+        "-r", dest="coef0", type=float, default=0.0, help="constant of poly and sigmoid (default 0)"
+    )
+    group.add_argument(
+        "-p", dest="epsilon", type=float, default=0.1, help="tube of epsilon-svr (default 0.1)"
+    )
+    if kinds is None:
+        group.add_argument(
+            "-n", dest="nu", type=float, default=0.5, help="nu of one-class (default 0.5)"
+        )
+    group.add_argument(
+        "-e", dest="tol", type=positive, default=1e-3, help="tolerance (default 0.001)"
+    )
+
+
+def add_c_and_gamma(parser: argparse.ArgumentParser) -> None:
+    """One C and one gamma."""
+    parser.add_argument("-c", dest="C", type=positive, default=1.0, help="C (default 1)")
+    parser.add_argument(
+        "-g", dest="gamma", type=positive, help="gamma (default 1 / number of features)"
+    )
+
+
+def add_folds(parser: argparse.ArgumentParser) -> None:
+    """The folds of a cross-validation."""
+    parser.add_argument(
+        "-v", dest="folds", type=at_least_two, default=5, metavar="K", help="folds (default 5)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the shuffle before folding (default 0)"
+    )
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """What a run may take."""
+    group = parser.add_argument_group("run")
+    group.add_argument("--n-jobs", type=int, metavar="N", help="workers (default 1)")
+    group.add_argument("--memory-limit", metavar="SIZE", help="for kernels, such as 200MB")
+    group.add_argument("--time-limit", type=positive, metavar="SECONDS")
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results as JSON")
+
+
+def make_estimator(options: Any, **changes: Any) -> Any:
+    """The SVM that the options describe; `changes` are further parameters."""
+    own: dict[str, Any] = {"kernel": options.kernel, "degree": options.degree}
+    own |= {"coef0": options.coef0, "tol": options.tol, "gamma": "auto"}
+    own["memory_limit"] = getattr(options, "memory_limit", None)
+    if options.kind == "c-svc":
+        return SVC(**{**own, **changes})
+    if options.kind == "epsilon-svr":
+        return SVR(**{**own, "epsilon": options.epsilon, **changes})
+    changes.pop("C", None)
+    return OneClassSVM(**{**own, "nu": options.nu, **changes})
+
+
+def model_of(options: Any) -> Any:
+    """The SVM with the C and gamma of the options."""
+    changes = {"C": options.C}
+    if options.gamma is not None:
+        changes["gamma"] = options.gamma
+    return make_estimator(options, time_limit=getattr(options, "time_limit", None), **changes)
+
+
+def choice(table: dict[str, str]) -> Any:
+    """A parser for LIBSVM's number of a thing, or its name."""
+
+    def parse(text: str) -> str:
+        name = table.get(text, text)
+        if name not in table.values():
+            raise argparse.ArgumentTypeError(f"{text!r} is not one of {listing(table)}")
+        return name
+
+    return parse
+
+
+def listing(table: dict[str, str]) -> str:
+    return ", ".join(f"{number} {name}" for number, name in table.items())
+
+
+def positive(text: str) -> float:
+    """A number above zero; 2^-5 is understood."""
+    base, mark, exponent = text.partition("^")
+    try:
+        value = float(base) ** float(exponent) if mark else float(text)
+    except (ValueError, OverflowError):
+        value = math.nan
+    if not 0.0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0 (such as 0.5 or 2^-5)")
+    return value
+
+
+def at_least_two(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 2:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 2")
+    return value

@@ -1,0 +1,73 @@
+"""What commands print and write."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+#: Columns where the output is no terminal and so has no width of its own.
+PLAIN_WIDTH = 110
+
+
+def make_console() -> Console:
+    """Colours on a terminal, plain text elsewhere."""
+    return Console(
+        width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False, soft_wrap=False
+    )
+
+
+def print_facts(rows: Iterable[tuple[str, Any]], title: str = "") -> None:
+    """Names and values in two columns."""
+    console = make_console()
+    given = [(name, str(value)) for name, value in rows]
+    width = max((len(name) for name, _ in given), default=0)
+    if title:
+        console.print(f"\n{title}", style="bold", soft_wrap=True)
+    for name, value in given:
+        console.print(f"{name:<{width}}", value, soft_wrap=True, markup=False)
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> None:
+    """A table; all columns but the first are numbers."""
+    table = Table(title=title or None, box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    for k, name in enumerate(columns):
+        table.add_column(name, justify="right" if k else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*(str(value) for value in row))
+    make_console().print(table)
+
+
+def write_json(path: Path, record: dict[str, Any]) -> None:
+    """The record as strict JSON: nan and infinities become null."""
+    path.write_text(json.dumps(plain(record), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def plain(value: Any) -> Any:
+    """The value in terms of JSON."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, np.ma.MaskedArray):
+        return [None if item is None else plain(item) for item in value.tolist()]
+    if isinstance(value, np.ndarray | list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return str(value)
+
+
+def seconds_text(seconds: float) -> str:
+    """A duration with three digits."""
+    return f"{1000 * seconds:.3g} ms" if seconds < 1.0 else f"{seconds:.3g} s"
