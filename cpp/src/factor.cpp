@@ -1,6 +1,8 @@
 #include "factor.hpp"
 
 #include "alphapath/blas.hpp"
+#include "simd/isa.hpp"
+#include "simd/rotations.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -146,8 +148,10 @@ bool Factor::set_members(std::vector<std::uint32_t> members, std::size_t n_kept,
   pivots_.assign(members_.size(), 0.0);
   if (members_.empty())
     return true;
-  if (n_kept == 0)
+  if (n_kept == 0) {
     choose_origin();
+    n_removed_ = 0;
+  }
   fill_columns(n_kept);
   if (!factor_columns(n_kept, watch)) {
     members_.clear();
@@ -157,6 +161,18 @@ bool Factor::set_members(std::vector<std::uint32_t> members, std::size_t n_kept,
   solve(ones_);
   ones_sum_ = std::accumulate(ones_.begin(), ones_.end(), 0.0);
   return true;
+}
+
+void Factor::remove(std::span<const std::size_t> positions) {
+  cosines_.resize(capacity_);
+  sines_.resize(capacity_);
+  const auto remove_from = ALPHAPATH_DISPATCH(remove_from_factor);
+  for (std::size_t k = positions.size(); k-- > 0;) {
+    const std::size_t p = positions[k];
+    remove_from(upper_.data(), capacity_, members_.size(), p, cosines_.data(), sines_.data());
+    members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(p));
+  }
+  n_removed_ += positions.size();
 }
 
 double Factor::null_vector(std::size_t k, std::span<double> z) const {

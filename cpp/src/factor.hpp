@@ -37,6 +37,13 @@ public:
   /// pivot so large that solves leave them at 0. False where it was stopped.
   bool set_members(std::vector<std::uint32_t> members, std::size_t n_kept, Watch& watch);
 
+  /// Takes the members at these positions (ascending) out again. None at or before the last of
+  /// them may be dependent, and set_members must follow before anything is solved.
+  void remove(std::span<const std::size_t> positions);
+
+  /// Members taken out since the factor was last made anew: rounding grows with them.
+  std::size_t n_removed() const { return n_removed_; }
+
   /// A^-1 1 and its sum.
   std::span<const double> ones() const { return ones_; }
   double ones_sum() const { return ones_sum_; }
@@ -76,6 +83,8 @@ private:
   std::vector<double> pivots_; // of the dependent members, before they were replaced
   Buffer<double> upper_;       // U, column-major, leading dimension capacity_
   std::size_t capacity_ = 0;
+  std::size_t n_removed_ = 0;
+  std::vector<double> cosines_, sines_;
   std::vector<double> ones_;
   double ones_sum_ = 0;
   std::vector<double> origin_row_; // K_i,ref for every instance i

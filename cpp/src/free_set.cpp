@@ -9,7 +9,10 @@ namespace alphapath {
 
 namespace {
 
-constexpr std::size_t usual_holes = 8;
+// Beyond these a factor is made anew: the share of members to take out, and how often all of them
+// may have been taken out before, for the sake of rounding.
+constexpr double max_share_removed = 0.4;
+constexpr std::size_t max_turnover = 20;
 
 /// A member that depends on earlier ones has a direction without curvature: follow it downhill to
 /// the first bound, where one of those involved leaves the free set. Once an independent member has
@@ -38,33 +41,38 @@ bool follow_null_directions(Face& face, const Factor& factor, std::span<const do
 
 } // namespace
 
-/// The leading members of the last factor worth keeping: those still free, and a few that are not.
-/// Such a hole is fixed on the face by one solve, which is cheaper than to factor what follows it.
-void FreeSet::keep_prefix(const std::vector<std::uint32_t>& free, std::size_t max_holes) {
+/// Which members of the last factor stay: those still free, up to the first dependent one.
+void FreeSet::find_kept(const std::vector<std::uint32_t>& free) {
   is_free_.assign(n_, 0);
   for (const std::uint32_t i : free)
     is_free_[i] = 1;
   const std::vector<std::uint32_t>& members = factor_.members();
-  holes_.clear();
-  std::size_t k = 0;
-  for (; k < members.size() && !factor_.is_dependent(k); ++k)
-    if (!is_free_[members[k]]) {
-      if (holes_.size() == max_holes)
-        break;
-      holes_.push_back(k);
-    }
-  n_kept_ = k;
-  while (!holes_.empty() && holes_.back() + 1 == n_kept_) {
-    holes_.pop_back();
-    --n_kept_;
+  removed_.clear();
+  n_considered_ = 0;
+  for (std::size_t k = 0; k < members.size() && !factor_.is_dependent(k); ++k)
+    if (is_free_[members[k]])
+      n_considered_ = k + 1;
+    else
+      removed_.push_back(k);
+  while (!removed_.empty() && removed_.back() >= n_considered_)
+    removed_.pop_back();
+  if (static_cast<double>(removed_.size()) >
+          max_share_removed * static_cast<double>(n_considered_) ||
+      factor_.n_removed() > max_turnover * (n_considered_ + 1)) {
+    removed_.clear();
+    n_considered_ = 0;
   }
 }
 
+/// Brings the factor down to what is kept, and order_ to that followed by the new members.
 void FreeSet::order_members(const BoxProblem& problem, const std::vector<std::uint32_t>& free,
-                            std::span<const double> beta, std::size_t max_holes) {
-  keep_prefix(free, max_holes);
+                            std::span<const double> beta) {
+  find_kept(free);
   order_.assign(factor_.members().begin(),
-                factor_.members().begin() + static_cast<std::ptrdiff_t>(n_kept_));
+                factor_.members().begin() + static_cast<std::ptrdiff_t>(n_considered_));
+  std::erase_if(order_, [&](std::uint32_t i) { return !is_free_[i]; });
+  factor_.remove(removed_);
+  n_kept_ = order_.size();
   for (const std::uint32_t i : order_)
     is_free_[i] = 0;
   for (const std::uint32_t i : free)
@@ -80,12 +88,12 @@ void FreeSet::order_members(const BoxProblem& problem, const std::vector<std::ui
 }
 
 double FreeSet::estimate_cost(const std::vector<std::uint32_t>& free, double n_expected_hits) {
-  keep_prefix(free, usual_holes);
-  const double m = static_cast<double>(free.size() + holes_.size());
-  const double kept = static_cast<double>(n_kept_);
+  find_kept(free);
+  const double m = static_cast<double>(free.size());
+  const double n_removed = static_cast<double>(removed_.size());
+  const double kept = static_cast<double>(n_considered_) - n_removed;
   const double factor = (m * m * m - kept * kept * kept) / 50 + (m * m - kept * kept) * 0.75;
-  const double n_hits = n_expected_hits + static_cast<double>(holes_.size());
-  return least_cost(free.size(), n_) + factor + n_hits * m * m * 0.5;
+  return least_cost(free.size(), n_) + factor + (n_expected_hits + n_removed / 8) * m * m * 0.5;
 }
 
 int FreeSet::minimise(const BoxProblem& problem, std::vector<std::uint32_t> free,
@@ -93,24 +101,15 @@ int FreeSet::minimise(const BoxProblem& problem, std::vector<std::uint32_t> free
   std::vector<double> slopes;
   int n_left = 0; // members that left along null directions
   for (;;) {
-    order_members(problem, free, beta, usual_holes);
+    order_members(problem, free, beta);
     if (!factor_.set_members(order_, n_kept_, watch))
       return -1;
-    if (!holes_.empty() &&
-        factor_.has_dependents()) { // null directions need a factor without holes
-      order_members(problem, free, beta, 0);
-      if (!factor_.set_members(order_, n_kept_, watch))
-        return -1;
-    }
     slopes.clear();
     for (const std::uint32_t i : order_)
       slopes.push_back(gradient[i] + (beta[i] > 0 ? problem.epsilon : -problem.epsilon));
     Face face(problem, factor_, beta);
     if (!face.is_sound())
       return -1;
-    for (const std::size_t hole : holes_)
-      if (!face.fix(hole))
-        return -1;
     if (follow_null_directions(face, factor_, slopes))
       return n_left + follow_newton(face, slopes, watch);
     ++n_left;

@@ -40,15 +40,16 @@ public:
 
 private:
   int follow_newton(Face& face, std::span<const double> slopes, Watch& watch) const;
+  void find_kept(const std::vector<std::uint32_t>& free);
   void order_members(const BoxProblem& problem, const std::vector<std::uint32_t>& free,
-                     std::span<const double> beta, std::size_t max_holes);
-  void keep_prefix(const std::vector<std::uint32_t>& free, std::size_t max_holes);
+                     std::span<const double> beta);
 
   Factor factor_;
   std::size_t n_;
   std::vector<char> is_free_;
   std::vector<std::uint32_t> order_; // members of the next factor: kept ones, then new ones
-  std::vector<std::size_t> holes_;   // positions among the kept ones that are not free any more
+  std::vector<std::size_t> removed_; // positions among the first n_considered_, not free any more
+  std::size_t n_considered_ = 0;     // members of the last factor worth keeping or removing singly
   std::size_t n_kept_ = 0;
 };
 

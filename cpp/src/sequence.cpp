@@ -1,5 +1,7 @@
 #include "alphapath/sequence.hpp"
 
+#include "alphapath/quality.hpp"
+
 #include "face.hpp"
 #include "smo.hpp"
 
@@ -19,15 +21,16 @@ struct Box {
   std::vector<double> lower, upper;
   double total = 0;
 
-  Box(const Family& family, const Step& step) {
-    const std::size_t n = family.kernel.size();
+  Box(const Family& family, const Step& step)
+      : lower(family.kernel.size()), upper(family.kernel.size()) {
+    const std::size_t n = lower.size();
     const std::span<const double> weights = family.weights.subspan(step.row * n, n);
     double sum = 0;
     for (std::size_t i = 0; i < n; ++i) {
       const double c = step.factor * weights[i];
       // A side of the box that does not exist stays shut, whatever the weight.
-      lower.push_back(family.lower_scale[i] == 0 ? 0 : family.lower_scale[i] * c);
-      upper.push_back(family.upper_scale[i] == 0 ? 0 : family.upper_scale[i] * c);
+      lower[i] = family.lower_scale[i] == 0 ? 0 : family.lower_scale[i] * c;
+      upper[i] = family.upper_scale[i] == 0 ? 0 : family.upper_scale[i] * c;
       sum += c;
     }
     total = family.total_share == 0 ? 0 : family.total_share * sum;
@@ -74,40 +77,61 @@ public:
     const Step& step = steps_[k];
     const Box box(family_, step);
     const BoxProblem problem = box.problem(family_);
-    StepResult result;
-    if (step.parent < 0 || step.seed == Seed::cold) {
-      result.solve = solve_smo(problem, std::nullopt, options, workspace_);
-      return result;
-    }
+    if (step.parent < 0 || step.seed == Seed::cold)
+      return {solve_smo(problem, std::nullopt, options, workspace_), Seed::cold, 0};
+
     const SolveResult& parent = done[static_cast<std::size_t>(step.parent)].solve;
     const Step& parent_step = steps_[static_cast<std::size_t>(step.parent)];
     const Box old_box(family_, parent_step);
     const double factor = step.factor / parent_step.factor;
-    result.seed = step.seed == Seed::climb
-                      ? choose_along_c(old_box.problem(family_), old_box, parent.beta, factor)
-                      : step.seed;
+    const Seed seed = step.seed == Seed::climb
+                          ? choose_along_c(old_box.problem(family_), old_box, parent.beta, factor)
+                          : step.seed;
+    if (seed == Seed::keep && parent.status == Status::solved && factor >= 1)
+      if (std::optional<SolveResult> same = take_over(problem, parent, options.tol))
+        return {std::move(*same), seed, 0};
+
     std::vector<double> beta = parent.beta, gradient = parent.gradient;
-    if (result.seed == Seed::scale)
-      for (std::size_t i = 0; i < beta.size(); ++i) {
-        beta[i] = is_bounded(old_box, i, beta[i]) ? move_with_box(old_box, box, i, beta[i])
-                                                  : factor * beta[i];
-        gradient[i] = factor * (gradient[i] + family_.targets[i]) - family_.targets[i];
-      }
+    if (seed == Seed::scale)
+      scale(old_box, box, factor, beta, gradient);
     SmoState state(problem, StartPoint{beta, gradient}, options, workspace_);
     for (std::size_t i = 0; i < beta.size(); ++i)
-      state.beta[i] = result.seed == Seed::lift && is_bounded(old_box, i, beta[i])
+      state.beta[i] = seed == Seed::lift && is_bounded(old_box, i, beta[i])
                           ? move_with_box(old_box, box, i, beta[i])
                           : std::clamp(beta[i], box.lower[i], box.upper[i]);
-    if (result.seed == Seed::lift)
+    if (seed == Seed::lift)
       state.restore_sum();
     state.restore_sum_greedily();
-    result.seed_time = state.watch.seconds();
-    result.solve = state.finish(descend(state));
-    result.solve.solve_time -= result.seed_time;
+    const double seed_time = state.watch.seconds();
+    StepResult result{state.finish(descend(state)), seed, seed_time};
+    result.solve.solve_time -= seed_time;
     return result;
   }
 
 private:
+  /// The parent's point as the solution of a larger box, where it is one.
+  static std::optional<SolveResult> take_over(const BoxProblem& problem, const SolveResult& parent,
+                                              double tol) {
+    const Quality quality = measure_quality(problem, parent.beta, parent.gradient, true);
+    if (quality.violation > tol)
+      return std::nullopt;
+    SolveResult same;
+    same.beta = parent.beta;
+    same.gradient = parent.gradient;
+    same.quality = quality;
+    return same;
+  }
+
+  /// beta grows with its box: the gradient needs no kernel row.
+  void scale(const Box& from, const Box& to, double factor, std::span<double> beta,
+             std::span<double> gradient) const {
+    for (std::size_t i = 0; i < beta.size(); ++i) {
+      beta[i] =
+          is_bounded(from, i, beta[i]) ? move_with_box(from, to, i, beta[i]) : factor * beta[i];
+      gradient[i] = factor * (gradient[i] + family_.targets[i]) - family_.targets[i];
+    }
+  }
+
   const Family& family_;
   std::span<const Step> steps_;
   Workspace workspace_;

@@ -29,9 +29,11 @@ public:
     } else if (bytes_to_copy(n_) <= copy_limit) {
       block_ = Buffer<T>(n_ * stride_);
       is_copied_.assign(n_, 0);
+      find_runs();
     } else {
       for (auto& slot : slots_)
         slot = Buffer<T>(stride_);
+      find_runs();
     }
   }
 
@@ -70,13 +72,25 @@ private:
     std::fill(out + n_, out + stride_, T(0));
   }
 
+  /// Members that follow one another, as a fold's mostly do, are copied in one go.
+  struct Run {
+    std::uint32_t first, count;
+  };
+
+  void find_runs() {
+    for (const std::uint32_t i : members_)
+      if (!runs_.empty() && runs_.back().first + runs_.back().count == i)
+        ++runs_.back().count;
+      else
+        runs_.push_back({i, 1});
+  }
+
   template <class S> void gather(const S* source, T* out) {
-    if (n_ == kernel_.size())
-      for (std::size_t k = 0; k < n_; ++k)
-        out[k] = static_cast<T>(source[k]);
-    else
-      for (std::size_t k = 0; k < n_; ++k)
-        out[k] = static_cast<T>(source[members_[k]]);
+    for (const Run& run : runs_) {
+      for (std::uint32_t k = 0; k < run.count; ++k)
+        out[k] = static_cast<T>(source[run.first + k]);
+      out += run.count;
+    }
   }
 
   const KernelRows& kernel_;
@@ -86,6 +100,7 @@ private:
   bool is_pinned_ = false;
   Buffer<T> block_;
   std::vector<char> is_copied_;
+  std::vector<Run> runs_;
   std::array<Buffer<T>, 2> slots_;
   std::array<KernelRow, 2> pins_;
 };

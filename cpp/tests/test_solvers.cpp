@@ -220,7 +220,15 @@ TEST(factor_kept_equals_fresh) {
   std::iota(members.begin(), members.end(), 7u);
   Watch watch(0, {});
   Factor kept(kernel), fresh(kernel);
-  CHECK(kept.set_members({members.begin(), members.begin() + 120}, 0, watch));
+  std::vector<std::uint32_t> first{0, 1, 230};
+  first.insert(first.end(), members.begin(), members.begin() + 60);
+  first.push_back(240);
+  first.insert(first.end(), members.begin() + 60, members.begin() + 120);
+  first.push_back(241);
+  CHECK(kept.set_members(first, 0, watch));
+  const std::vector<std::size_t> foreign{0, 1, 2, 63, 124};
+  kept.remove(foreign);
+  CHECK(kept.n_removed() == foreign.size());
   CHECK(kept.set_members(members, 120, watch));
   CHECK(fresh.set_members(members, 0, watch));
   std::vector<double> a = numbers(200);

@@ -2,6 +2,10 @@
 
 #include "simd/vec.hpp"
 
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
 namespace alphapath::simd {
 namespace ALPHAPATH_ISA {
 namespace {
@@ -25,13 +29,21 @@ template <class T> inline V<T> splat(T x) {
   return V<T>{} + x;
 }
 
-/// Lane l of the result is all ones where bit l of `bits` is set.
-template <class T> inline M<T> expand(unsigned bits) {
+/// Lane l of the result is that of `yes` where bit l of `bits` is set, else that of `no`.
+template <class T> inline V<T> choose(unsigned bits, V<T> yes, V<T> no) {
+#if defined(__AVX512F__)
+  // The bits are a mask register as they stand; the portable form below spreads them first.
+  if constexpr (sizeof(T) == sizeof(float))
+    return (V<T>)_mm512_mask_blend_ps(static_cast<__mmask16>(bits), (__m512)no, (__m512)yes);
+  else
+    return (V<T>)_mm512_mask_blend_pd(static_cast<__mmask8>(bits), (__m512d)no, (__m512d)yes);
+#else
   using L = typename Vec<T>::lane;
   M<T> lane_bit;
   for (std::size_t l = 0; l < Vec<T>::width; ++l)
     lane_bit[l] = L(1) << l;
-  return ((M<T>{} + static_cast<L>(bits)) & lane_bit) != 0;
+  return ((M<T>{} + static_cast<L>(bits)) & lane_bit) != 0 ? yes : no;
+#endif
 }
 
 template <class T> inline M<T> lane_numbers() {
@@ -87,14 +99,14 @@ template <class T, bool HasKink>
 inline V<T> right_slope(V<T> g, const Marks& m, unsigned shift, T epsilon) {
   if constexpr (!HasKink)
     return g;
-  return g + (expand<T>(m.nonneg >> shift) ? splat<T>(epsilon) : splat<T>(-epsilon));
+  return g + choose<T>(m.nonneg >> shift, splat<T>(epsilon), splat<T>(-epsilon));
 }
 
 template <class T, bool HasKink>
 inline V<T> left_slope(V<T> g, const Marks& m, unsigned shift, T epsilon) {
   if constexpr (!HasKink)
     return g;
-  return g + (expand<T>(m.positive >> shift) ? splat<T>(epsilon) : splat<T>(-epsilon));
+  return g + choose<T>(m.positive >> shift, splat<T>(epsilon), splat<T>(-epsilon));
 }
 
 /// Calls visit(state, element) for every vector of n elements, alternating between two states so
@@ -128,9 +140,9 @@ Extremes<T> update_and_select_impl(T* g, const T* row_i, const T* row_j, T step,
     const unsigned shift = k % chunk;
     const V<T> rising = right_slope<T, HasKink>(updated, m, shift, epsilon);
     const V<T> falling = left_slope<T, HasKink>(updated, m, shift, epsilon);
-    keep_larger<T>(s.lowest, expand<T>(m.up >> shift) ? -rising : splat<T>(-infinity<T>),
+    keep_larger<T>(s.lowest, choose<T>(m.up >> shift, -rising, splat<T>(-infinity<T>)),
                    static_cast<typename Vec<T>::lane>(k));
-    const V<T> candidate = expand<T>(m.down >> shift) ? falling : splat<T>(-infinity<T>);
+    const V<T> candidate = choose<T>(m.down >> shift, falling, splat<T>(-infinity<T>));
     s.highest = candidate > s.highest ? candidate : s.highest;
   });
   const Found<T> low = reduce<T>(merge<T>(a.lowest, b.lowest));
@@ -138,20 +150,31 @@ Extremes<T> update_and_select_impl(T* g, const T* row_i, const T* row_j, T step,
   return {-low.value, reduce_max<T>(high), low.index};
 }
 
+/// Best gain so far in each lane, as a fraction: comparing fractions needs no division.
+template <class T> struct BestGain {
+  V<T> numerator{}, denominator = splat<T>(1);
+  M<T> at{};
+};
+
 template <class T, bool HasKink>
 Partner<T> select_partner_impl(const T* g, const T* row_i, const T* diagonal, T own_curvature,
                                T slope_i, const Marks* marks, std::size_t n_chunks, T epsilon) {
-  Running<T> a{V<T>{}, M<T>{}}, b = a;
-  alternate<T>(a, b, n_chunks * chunk, [=](Running<T>& best, std::size_t k) {
+  BestGain<T> a, b;
+  alternate<T>(a, b, n_chunks * chunk, [=](BestGain<T>& best, std::size_t k) {
     const Marks& m = marks[k / chunk];
     const unsigned shift = k % chunk;
-    const V<T> d = left_slope<T, HasKink>(load<T>(g + k), m, shift, epsilon) - slope_i;
+    const V<T> excess = left_slope<T, HasKink>(load<T>(g + k), m, shift, epsilon) - slope_i;
+    const V<T> d = choose<T>(m.down >> shift, excess > 0 ? excess : V<T>{}, V<T>{});
     V<T> q = own_curvature + load<T>(diagonal + k) - 2 * load<T>(row_i + k);
     q = q > min_curvature<T> ? q : splat<T>(min_curvature<T>);
-    const M<T> allowed = expand<T>(m.down >> shift) & (d > 0);
-    keep_larger<T>(best, allowed ? d * d / q : V<T>{}, static_cast<typename Vec<T>::lane>(k));
+    const V<T> squared = d * d;
+    const M<T> better = squared * best.denominator > best.numerator * q;
+    best.numerator = better ? squared : best.numerator;
+    best.denominator = better ? q : best.denominator;
+    best.at = better ? M<T>{} + static_cast<typename Vec<T>::lane>(k) : best.at;
   });
-  const Found<T> found = reduce<T>(merge<T>(a, b));
+  const Found<T> found =
+      reduce<T>(merge<T>({a.numerator / a.denominator, a.at}, {b.numerator / b.denominator, b.at}));
   return {found.value, found.index};
 }
 

@@ -23,11 +23,15 @@ def solve_chain(
     problem: Problem,
     factors: ArrayLike,
     *,
+    weights: ArrayLike | None = None,
     seeding: str = "auto",
     total_time_limit: float | None = None,
     **limits: float | bool | None,
 ) -> SequenceSolution:
     """Solve `problem` with its weights times each of `factors`, in one native call.
+
+    With `weights`, one chain for each of its rows (the folds, say), one after the other: step
+    `row * len(factors) + k` has the weights `factors[k] * weights[row]`.
 
     Parameters
     ----------
@@ -35,6 +39,8 @@ def solve_chain(
         With the weights of factor 1; an instance of weight 0 is held out.
     factors : array of shape (m,)
         Positive; ascending is cheapest.
+    weights : array of shape (n_rows, n) or None
+        None: the weights of `problem`, one chain.
     seeding : {"auto", "none", "keep", "lift", "scale"}
         "auto" keeps beta where no instance is at its bound, else lifts the bounded instances or
         scales all, by how many they are.
@@ -57,11 +63,19 @@ def solve_chain(
         raise ValueError(f"factors is {factors!r}; it must be a list of positive numbers.")
     if seeding not in CHAIN_SEEDS:
         raise ValueError(f"seeding is {seeding!r}; it must be one of {', '.join(CHAIN_SEEDS)}.")
-    m = len(values)
-    steps = Steps(np.zeros(m, dtype=np.int64), values, np.arange(m) - 1, [CHAIN_SEEDS[seeding]] * m)
+    rows = problem.weights[None, :] if weights is None else np.asarray(weights, dtype=np.float64)
+    n_rows, m = len(rows), len(values)
+    parents = np.arange(n_rows * m) - 1
+    parents[::m] = -1
+    steps = Steps(
+        np.repeat(np.arange(n_rows), m),
+        np.tile(values, n_rows),
+        parents,
+        [CHAIN_SEEDS[seeding]] * (n_rows * m),
+    )
     return solve_sequence(
         problem,
-        problem.weights[None, :],
+        rows,
         steps,
         limits=Limits(**limits),  # type: ignore[arg-type]
         total_time_limit=total_time_limit,
