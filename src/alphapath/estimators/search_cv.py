@@ -9,6 +9,7 @@ from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Self
 
+import joblib
 import numpy as np
 from sklearn.base import _fit_context, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
@@ -21,6 +22,7 @@ from sklearn.utils import indexable
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_method_params
 
+from ..search.journal import Journal
 from ..search.plan import make_plan
 from ..search.result import NOT_RUN, SearchTable
 from ..search.runner import run_chains
@@ -32,6 +34,9 @@ from .search_rows import SearchData, has_own_kernels
 from .search_scores import Judge
 from .search_solve import Setting
 from .search_work import SearchWork
+
+#: So few rows are solved faster than a chain is begun: all folds are then one chain.
+SMALL, MANY_FOLDS = 1500, 20
 
 
 class SVMSearchCV(BaseSearchCV):
@@ -216,21 +221,46 @@ multimetric_, classes_, n_features_in_, feature_names_in_
             if self.error_score == "raise":
                 raise ValueError(error)
             table.refuse(row, error)
-        groups = make_groups(grid, len(data.splits))
+        groups = make_groups(grid, data.splits)
         plan = make_plan(groups, self.plan, self.seeding)
         deadline = None if self.time_limit is None else time.time() + self.time_limit
         setting = Setting(data, grid.heads, last_step(self.estimator), grid.models, judge, deadline)
         self.plan_ = plan
         progress.begin(plan)
+        journal = self._open_journal(data, grid)
         try:
             for chain, arrays in run_chains(
-                SearchWork(setting), plan.chains, n_jobs=self.n_jobs, on_begin=progress.on_begin
+                SearchWork(setting),
+                plan.chains,
+                n_jobs=self.n_jobs,
+                journal=journal,
+                on_begin=progress.on_begin,
             ):
                 table.add(chain, arrays)
                 progress.on_end(chain)
         finally:
             self.plan_ = plan.with_work(table.work)
+            if journal is not None:
+                journal.close()
         progress.end_search()
+
+    def _open_journal(self, data: SearchData, grid: Grid) -> Journal | None:
+        """The journal, bound to this very search; None where none is wanted."""
+        if self.journal is None:
+            return None
+        journal = Journal(self.journal)
+        how = (self.plan, self.seeding, self.return_train_score, self.memory_limit)
+        journal.bind(
+            {
+                "data": joblib.hash((data.X, data.y, dict(data.fit_params))),
+                "splits": joblib.hash(list(data.splits)),
+                "estimator": joblib.hash(self.estimator),
+                "grid": joblib.hash(grid.candidates),
+                "scoring": joblib.hash(name_scoring(self.scoring)),
+                "plan": joblib.hash(how),
+            }
+        )
+        return journal
 
     def _finish(
         self,
@@ -326,18 +356,28 @@ def replace_last(estimator: Any, step: Any) -> Any:
     return estimator
 
 
-def make_groups(grid: Grid, n_folds: int) -> list[Any]:
+def name_scoring(scoring: Any) -> Any:
+    """What a journal remembers of the scorers: names, and of functions theirs."""
+    if isinstance(scoring, Mapping):
+        return {key: name_scoring(value) for key, value in scoring.items()}
+    if callable(scoring):
+        return getattr(scoring, "__qualname__", repr(scoring))
+    return scoring
+
+
+def make_groups(grid: Grid, splits: Sequence[Any]) -> list[Any]:
     """The cells of every model, so ordered that what is shared is needed in one stretch."""
-    everything = tuple(range(n_folds))
+    everything = tuple(range(len(splits)))
+    is_small = sum(part.size for part in splits[0]) <= SMALL and len(splits) <= MANY_FOLDS
     groups = []
     for number, model in enumerate(grid.models):
         if not model.cells:
             continue
         if grid.heads[model.head] is None:
-            shares = not has_own_kernels(model.estimator)
-            groups.append((model, model.as_group(number, everything, shares)))
+            traits = {"shares_kernel": not has_own_kernels(model.estimator), "is_small": is_small}
+            groups.append((model, model.as_group(number, everything, **traits)))
         else:
-            groups += [(model, model.as_group(number, (fold,), False)) for fold in everything]
+            groups += [(model, model.as_group(number, (fold,))) for fold in everything]
     groups.sort(key=lambda item: (item[0].head, item[1].folds[0], item[0].kernel))
     return [group for _, group in groups]
 

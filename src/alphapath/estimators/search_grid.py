@@ -45,16 +45,16 @@ class Model:
     kernel: int
     label: str
     estimator: BaseSVM
+    #: The parameters of the estimator.
+    params: dict[str, Any]
     #: The C of candidates that do not set it; 1 for models without a C.
     C: Any = 1.0
     cells: dict[float, list[int]] = field(default_factory=dict)
 
-    def as_group(self, number: int, folds: tuple[int, ...], shares_kernel: bool) -> Group:
+    def as_group(self, number: int, folds: tuple[int, ...], **traits: bool) -> Group:
         factors = tuple(sorted(self.cells))
         cells = tuple(tuple(self.cells[factor]) for factor in factors)
-        return Group(
-            self.label, self.head, self.kernel, number, folds, factors, cells, shares_kernel
-        )
+        return Group(self.label, self.head, self.kernel, number, folds, factors, cells, **traits)
 
 
 class Grid:
@@ -107,7 +107,7 @@ class Grid:
         """The model of these parameters; the reason in words where they are refused."""
         own_params, head_params = self._split(params)
         head, base = self._find_pipeline(head_params)
-        known = base.get_params(deep=False)
+        known = {name: getattr(base, name) for name in default_params(type(base))}
         unknown = set(own_params) - set(known) - DROPPED - {"probability"}
         if unknown:
             clone(self.estimator).set_params(**params)  # raises scikit-learn's own sentence
@@ -115,18 +115,17 @@ class Grid:
             raise ValueError(
                 "probability=True has no counterpart; wrap the estimator in CalibratedClassifierCV."
             )
+        known |= {name: value for name, value in own_params.items() if name in known}
+        C = known.get("C", 1.0)
+        if "C" in known:
+            known["C"] = 1.0
         estimator = copy.copy(base)
-        for name, value in own_params.items():
-            if name in known:
-                setattr(estimator, name, value)
-        C = getattr(estimator, "C", 1.0)
-        if hasattr(estimator, "C"):
-            estimator.C = 1.0
+        estimator.__dict__.update(known)
         try:
             estimator._validate_params()
         except InvalidParameterError as error:
             return f"{type(error).__name__}: {error}"
-        return self._merge(head, estimator, C)
+        return self._merge(head, estimator, known, C)
 
     def _split(self, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Parameters of the SVM under its own names, and those of the rest of the pipeline."""
@@ -155,14 +154,14 @@ class Grid:
             self._pipelines[key] = number, as_own(estimator)
         return self._pipelines[key]
 
-    def _merge(self, head: int, estimator: BaseSVM, C: Any) -> Model:
+    def _merge(self, head: int, estimator: BaseSVM, params: dict[str, Any], C: Any) -> Model:
         """The model of this estimator; the same one for parameters that make no difference."""
         kernel = estimator.kernel
         used = () if callable(kernel) else KERNEL_PARAMETERS[kernel]
         kernel_key = (identify(kernel), *(identify(getattr(estimator, name)) for name in used))
         others = {
             name: value
-            for name, value in estimator.get_params(deep=False).items()
+            for name, value in params.items()
             if name not in ALL_OF_KERNELS and name != "C"
         }
         rest = tuple((name, identify(value)) for name, value in others.items())
@@ -171,13 +170,13 @@ class Grid:
             number = self._kernels.setdefault((head, kernel_key), len(self._kernels))
             words = [kernel if isinstance(kernel, str) else getattr(kernel, "__name__", "callable")]
             words += [f"{name}={show(getattr(estimator, name))}" for name in used]
-            defaults = type(estimator)().get_params(deep=False)
+            defaults = default_params(type(estimator))
             words += [
                 f"{name}={show(value)}"
                 for name, value in others.items()
                 if identify(value) != identify(defaults[name])
             ]
-            model = Model(head, number, " ".join(words), estimator, C)
+            model = Model(head, number, " ".join(words), estimator, params, C)
             self._merged[key] = model
             self.models.append(model)
         return self._merged[key]
@@ -193,6 +192,16 @@ class Grid:
         except InvalidParameterError as error:
             return f"{type(error).__name__}: {error}"
         return f"C is {C!r}; it must be a positive number."
+
+
+_DEFAULTS: dict[Any, dict[str, Any]] = {}
+
+
+def default_params(kind: type[BaseSVM]) -> dict[str, Any]:
+    """The parameters of a kind of estimator with their defaults; found once, since that is slow."""
+    if kind not in _DEFAULTS:
+        _DEFAULTS[kind] = dict(kind().get_params(deep=False))
+    return _DEFAULTS[kind]
 
 
 def is_step(step: Any) -> bool:

@@ -8,13 +8,14 @@ from typing import Any
 
 from ..search.node import Chain
 from ..search.plan import Plan
+from ..search.progress import SearchProgress
 
 
 class Progress:
     """Tells the callbacks of an estimator what a search is at; does nothing where there are none.
 
     The root task has the children "search" and, with a refit, "refit-with-best-params". "search"
-    has a child "kernel" for each kernel (behind each preprocessing), that a child "fold" for each
+    has a child for each kernel (behind each preprocessing), that a child "fold" for each
     chain and fold, that a leaf "C" for each value of C.
     """
 
@@ -22,9 +23,7 @@ class Progress:
         self.estimator = estimator
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         self._given = {"X": X, "y": y, "metadata": metadata}
-        self.root = estimator._init_callback_context(
-            max_subtasks=1 + (estimator.refit is not False)
-        )
+        self.root = begin_root(estimator)
         self.root.call_on_fit_task_begin(estimator=estimator, **self._given)
         self.is_silent = not self.root._callbacks
         self._search: Any = None
@@ -49,7 +48,7 @@ class Progress:
         key = (chain.head, chain.kernel)
         if key not in self._kernels:
             self._kernels[key] = self._search.subcontext(
-                task_name="kernel", task_id=len(self._kernels), max_subtasks=self._n_left[key]
+                task_name=chain.label, task_id=len(self._kernels), max_subtasks=self._n_left[key]
             )
             self._kernels[key].call_on_fit_task_begin(estimator=self.estimator)
         for fold in chain.folds:
@@ -96,3 +95,17 @@ class Progress:
     def end(self) -> None:
         """Everything is done."""
         self.root.call_on_fit_task_end(estimator=self.estimator, **self._given)
+
+
+def begin_root(estimator: Any) -> Any:
+    """The root task; with `verbose`, a progress bar is one more callback for this fit."""
+    given = estimator.__dict__.get("_skl_callbacks")
+    if estimator.verbose:
+        estimator._skl_callbacks = [*(given or []), SearchProgress()]
+    try:
+        return estimator._init_callback_context(max_subtasks=1 + (estimator.refit is not False))
+    finally:
+        if given is not None:
+            estimator._skl_callbacks = given
+        else:
+            estimator.__dict__.pop("_skl_callbacks", None)

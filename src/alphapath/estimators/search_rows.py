@@ -28,7 +28,7 @@ from ..search.shelf import Shelf
 from . import training
 from .base import BaseSVM, RawRows
 from .fold_sets import FoldSets, Split
-from .search_grid import identify
+from .search_grid import Model, identify
 
 
 @dataclass(frozen=True)
@@ -91,16 +91,16 @@ class SearchRows:
         n = self.rows.weights.size
         return min(n * row_bytes(n, choose_precision(n, tol)), self.store.memory_limit)
 
-    def sets(self, model: BaseSVM) -> FoldSets:
+    def sets(self, model: Model) -> FoldSets:
         """The training sets of the folds; they depend on the class weights only."""
-        key = identify(getattr(model, "class_weight", None))
+        key = identify(model.params.get("class_weight"))
         if key not in self._sets:
             self._sets[key] = FoldSets(self.as_prepared(model), self.rows, self.splits)
         return self._sets[key]
 
-    def problems(self, model: BaseSVM) -> list[Problem]:
+    def problems(self, model: Model) -> list[Problem]:
         """One problem a pair of classes, on all rows; their weights are those of no fold."""
-        key = tuple(identify(getattr(model, name, None)) for name in ("epsilon", "nu"))
+        key = tuple(identify(model.params.get(name)) for name in ("epsilon", "nu"))
         if key not in self._problems:
             raw: Any = RawRows(None, self.rows.X)
             plain = self.as_prepared(model)
@@ -116,23 +116,24 @@ class SearchRows:
             return weights
         return np.where(np.isin(self.rows.targets, pair), weights, 0.0)
 
-    def as_prepared(self, model: BaseSVM, base: BaseSVM | None = None) -> BaseSVM:
+    def as_prepared(self, model: Model, base: BaseSVM | None = None) -> BaseSVM:
         """A copy of `base` (the prepared model) with the parameters of `model`."""
-        prepared = copy.copy(self.model if base is None else base)
-        for name in model.get_params(deep=False):
-            setattr(prepared, name, getattr(model, name))
+        base = self.model if base is None else base
+        prepared = base.__new__(type(base))  # copy.copy asks scikit-learn for its version
+        prepared.__dict__.update(base.__dict__, **model.params)
         return prepared
 
-    def kernel_of(self, model: BaseSVM, fold: int) -> tuple[float, Kernel]:
+    def kernel_of(self, model: Model, fold: int) -> tuple[float, Kernel]:
         """gamma and the kernel of a fold: "scale" is derived from its training rows."""
-        kernel = model.kernel
+        svm = model.estimator
+        kernel = svm.kernel
         gamma = 0.0
         if kernel in ("rbf", "poly", "sigmoid") and not callable(kernel):
             weights = self.rows.weights
-            if has_own_kernels(model):
+            if has_own_kernels(svm):
                 weights = weights * self.sets(model).training_set(fold).times
-            gamma = training.choose_gamma(model.gamma, self.rows.X, weights)
-        made = training.make_kernel(kernel, gamma, model.degree, model.coef0)
+            gamma = training.choose_gamma(svm.gamma, self.rows.X, weights)
+        made = training.make_kernel(kernel, gamma, svm.degree, svm.coef0)
         training.check_powers(made, self.rows.X)
         return gamma, made
 

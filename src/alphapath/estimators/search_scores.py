@@ -21,6 +21,7 @@ from sklearn.utils.validation import _check_method_params
 from ..problem import FloatArray
 from .base import BaseSVM
 from .fold_models import knowing
+from .fold_sets import FoldSets
 from .fold_table import index_rows, take_rows
 from .search_rows import SearchData, SearchRows
 
@@ -122,6 +123,7 @@ class FoldOfRows:
     ----------
     data : SearchData
     rows : SearchRows
+    sets : FoldSets
     model : BaseSVM
         With the parameters of the cell and the classes of the fold; not fitted.
     fold : int
@@ -131,11 +133,17 @@ class FoldOfRows:
     """
 
     def __init__(
-        self, data: SearchData, rows: SearchRows, model: BaseSVM, fold: int, local: int
+        self,
+        data: SearchData,
+        rows: SearchRows,
+        sets: FoldSets,
+        model: BaseSVM,
+        fold: int,
+        local: int,
     ) -> None:
         self.data, self.rows, self.model, self.fold, self.local = data, rows, model, fold, local
         self.is_classifier = model._targets == "labels"
-        self.codes = rows.sets(model).codes[local]
+        self.codes = sets.codes[local]
 
     def index(self, part: str) -> Any:
         train, test = self.rows.splits[self.local]

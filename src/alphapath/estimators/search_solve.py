@@ -56,7 +56,7 @@ class ChainSolver:
         self,
         setting: Setting,
         chain: Chain,
-        model: BaseSVM,
+        model: Model,
         rows: SearchRows,
         local: Sequence[int],
     ) -> None:
@@ -89,13 +89,17 @@ class ChainSolver:
                 problem.with_kernel(view),
                 weights,
                 as_native_steps(steps, folds, self.chain.factors),
-                limits=Limits(self.model.tol, self.model.max_iter, self.model.time_limit),
+                limits=self._limits(),
                 total_time_limit=self._seconds_left(),
             )
             if solved.is_interrupted:
                 raise KeyboardInterrupt
             self.found.append((steps, solved))
             result.count(steps, solved, self.position)
+
+    def _limits(self) -> Limits:
+        svm = self.model.estimator
+        return Limits(svm.tol, svm.max_iter, svm.time_limit)
 
     def _seconds_left(self) -> float | None:
         deadline = self.setting.deadline
@@ -108,7 +112,9 @@ class ChainSolver:
             number = self.local[h]
             base = self.rows.as_prepared(self.model, self.sets.training_set(number).model)
             base._gamma, base._kernel = gamma, kernel
-            fold = FoldOfRows(self.setting.data, self.rows, base, self.chain.folds[h], number)
+            fold = FoldOfRows(
+                self.setting.data, self.rows, self.sets, base, self.chain.folds[h], number
+            )
             where = self._find_steps(h)
             n_done = min((len(rows) for _, rows in where), default=0)
             result.forget(h, n_done)
@@ -170,7 +176,7 @@ class ChainSolver:
             reduce_solution(self.sets, number, solved[numbers[k]], False, factor)
             for solved, numbers in where
         ]
-        model = self.rows.as_prepared(base, base)
+        model = self.rows.as_prepared(self.model, base)
         if hasattr(model, "C"):
             model.C = factor
         complete_model(self.sets, number, fits, model)

@@ -14,7 +14,7 @@ from ..kernels.policy import row_bytes
 from ..search.chain_result import ChainResult
 from ..search.node import Chain
 from ..search.shelf import Shelf
-from .base import BaseSVM
+from .search_grid import Model
 from .search_rows import SearchRows, fold_rows, has_own_kernels, shared_rows
 from .search_solve import ChainSolver, Setting
 
@@ -60,7 +60,7 @@ class SearchWork:
         return result.arrays()
 
     def _with_rows(self, chain: Chain, result: ChainResult) -> None:
-        model = self.setting.models[chain.model].estimator
+        model = self.setting.models[chain.model]
         head = self.setting.heads[chain.head]
         if head is None:
             self._solve(chain, model, self._find_shared(model, chain.head), result)
@@ -70,7 +70,7 @@ class SearchWork:
         size = min(N_MATRICES * n * row_bytes(n, "float64"), self._limit)
 
         def make() -> SearchRows:
-            rows = fold_rows(self.setting.data, head, self.setting.last, model, fold)
+            rows = fold_rows(self.setting.data, head, self.setting.last, model.estimator, fold)
             rows.shelf = Shelf(size // 2)
             return self._with_products(rows, chain.head)
 
@@ -78,10 +78,10 @@ class SearchWork:
             (chain.head, fold), size, make, lambda rows: self._solve(chain, model, rows, result)
         )
 
-    def _find_shared(self, model: BaseSVM, head: int) -> SearchRows:
+    def _find_shared(self, model: Model, head: int) -> SearchRows:
         with self._lock:
             if self._shared is None:
-                rows = shared_rows(self.setting.data, model)
+                rows = shared_rows(self.setting.data, model.estimator)
                 self._shared = self._with_products(rows, head)
             return self._shared
 
@@ -94,7 +94,7 @@ class SearchWork:
             rows.store.keep_products()
         return rows
 
-    def _solve(self, chain: Chain, model: BaseSVM, rows: SearchRows, result: ChainResult) -> None:
+    def _solve(self, chain: Chain, model: Model, rows: SearchRows, result: ChainResult) -> None:
         is_alone = rows.head is not None
         local = [0] if is_alone else list(chain.folds)
         sets = rows.sets(model)
@@ -107,6 +107,7 @@ class SearchWork:
         if not good:
             return
         gamma, kernel = rows.kernel_of(model, local[good[0]])
+        tol = model.estimator.tol
         begin = time.perf_counter()
 
         def solve(view: Any) -> None:
@@ -116,9 +117,9 @@ class SearchWork:
             result.share_time(time.perf_counter() - begin - score_time)
 
         rows.shelf.use(
-            (kernel.key, model.tol < 1e-5),
-            rows.view_size(model.tol),
-            lambda: rows.store.view(kernel, tol=model.tol),
+            (kernel.key, tol < 1e-5),
+            rows.view_size(tol),
+            lambda: rows.store.view(kernel, tol=tol),
             solve,
         )
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+#: What is left of a chain: arrays by name, most of the chain's shape.
+Arrays = Mapping[str, NDArray[Any]]
 
 #: The parent of a node that begins from nothing.
 ROOT = -1

@@ -8,6 +8,7 @@ work, the same on every run, and belongs to the edge that led to it.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -32,6 +33,8 @@ class Group:
     cells: tuple[tuple[int, ...], ...]
     #: Whether its folds are weights on one kernel, so that one may begin from another.
     shares_kernel: bool = True
+    #: Whether a fold is so quick that a chain of its own would cost more than its solves.
+    is_small: bool = False
 
     def as_chain(self, folds: tuple[int, ...], steps: Iterable[Step]) -> Chain:
         key = f"{self.head}.{self.model}.{'-'.join(map(str, folds))}"
@@ -49,9 +52,17 @@ class Group:
 
 
 def along_c(group: Group, seed: str = "climb") -> Iterator[Chain]:
-    """Each fold a chain of its own: the least C from nothing, every other one from the last."""
+    """Each fold by itself: the least C from nothing, every other one from the last.
+
+    A fold is a chain of its own; the folds of little data are one chain.
+    """
+    m = len(group.factors)
+    if group.is_small and group.shares_kernel:
+        steps = [climb(fold, m, h * m, seed) for h, fold in enumerate(group.folds)]
+        yield group.as_chain(group.folds, itertools.chain.from_iterable(steps))
+        return
     for fold in group.folds:
-        yield group.as_chain((fold,), climb(fold, len(group.factors), 0, seed))
+        yield group.as_chain((fold,), climb(fold, m, 0, seed))
 
 
 def linked_folds(group: Group, seed: str = "climb") -> Iterator[Chain]:
@@ -112,7 +123,9 @@ def make_plan(groups: Sequence[Group], plan: str = "auto", seeding: str = "auto"
         raise ValueError(f"seeding is {seeding!r}; it must be 'none' or one of {known}.")
     name = "independent" if seeding == "none" else plan
     seed = CHAIN_SEEDS.get(seeding, "cold")
-    return Plan(name, tuple(chain for group in groups for chain in PLANS[name](group, seed)))
+    return Plan(
+        name, tuple(itertools.chain.from_iterable(PLANS[name](group, seed) for group in groups))
+    )
 
 
 @dataclass(frozen=True)

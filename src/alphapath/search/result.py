@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from ..problem import FloatArray
 from ..solution import Status
-from .node import Chain
-from .runner import Arrays
+from .node import Arrays, Chain
 
 #: The status of a cell whose training set or parameters were refused, and of one not run.
 REFUSED, NOT_RUN = -1, -2

@@ -7,17 +7,14 @@ worker died is run again, at last in this process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
 from joblib import Parallel, delayed, effective_n_jobs
-from numpy.typing import NDArray
 
 from ..solvers.lapack import single_threaded
-from .node import Chain
-
-#: What is left of a chain: arrays by name, most of the chain's shape.
-Arrays = Mapping[str, NDArray[Any]]
+from .node import Arrays, Chain
+from .result import NOT_RUN
 
 #: How often the chains of dead workers are handed out again before they are run in this process.
 N_ROUNDS = 2
@@ -38,7 +35,7 @@ DEATHS = frozenset(
 
 
 class Journal(Protocol):
-    """Remembers finished chains; see journal.py."""
+    """Remembers finished chains, as journal.Journal does."""
 
     def get(self, key: str, /) -> Arrays | None: ...
 
@@ -78,7 +75,7 @@ def run_chains(
         for chain, arrays in _run_missing(work, missing, n_jobs, on_begin):
             if arrays is None:
                 continue
-            if journal is not None:
+            if journal is not None and not (arrays["status"] == NOT_RUN).any():
                 journal.put(chain.key, arrays)
             yield chain, arrays
 
