@@ -17,6 +17,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t rows_between_stops = 256;
 // A sum of changes below this share of their sizes is rounding: the sum was meant to stay.
 constexpr double rounding_of_sum = 1e-8;
+// Closer to a bound than this share of the box is on it.
+constexpr double rounding_of_box = 1e-13;
 
 } // namespace
 
@@ -191,8 +193,21 @@ double SmoState::objective() const {
   return sum;
 }
 
+void SmoState::snap_to_bounds() {
+  for (const std::uint32_t i : movable) {
+    const double margin = rounding_of_box * (problem.upper[i] - problem.lower[i]);
+    if (std::isinf(margin))
+      continue;
+    if (beta[i] - problem.lower[i] <= margin)
+      beta[i] = problem.lower[i];
+    else if (problem.upper[i] - beta[i] <= margin)
+      beta[i] = problem.upper[i];
+  }
+}
+
 SolveResult SmoState::finish(Status status) {
   restore_sum();
+  snap_to_bounds();
   refresh();
   const double shift = offset_product();
   for (double& g : gradient)

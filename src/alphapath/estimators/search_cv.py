@@ -17,7 +17,6 @@ from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.model_selection._validation import _warn_or_raise_about_fit_failures
-from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_method_params
@@ -28,15 +27,13 @@ from ..search.result import NOT_RUN, SearchTable
 from ..search.runner import run_chains
 from ..solution import Status
 from .own import OWN, as_own
+from .search_format import as_out, last_step, make_groups, name_scoring, replace_last
 from .search_grid import Grid
 from .search_progress import Progress
-from .search_rows import SearchData, has_own_kernels
+from .search_rows import SearchData
 from .search_scores import Judge
 from .search_solve import Setting
 from .search_work import SearchWork
-
-#: So few rows are solved faster than a chain is begun: all folds are then one chain.
-SMALL, MANY_FOLDS = 1500, 20
 
 
 class SVMSearchCV(BaseSearchCV):
@@ -338,72 +335,3 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         self.best_estimator_ = fitted
         if hasattr(fitted, "feature_names_in_"):
             self.feature_names_in_ = fitted.feature_names_in_
-
-
-def last_step(estimator: Any) -> tuple[str, Any]:
-    """Name and estimator of the SVM, alone or in a pipeline."""
-    if isinstance(estimator, Pipeline):
-        name, step = estimator.steps[-1]
-        return name, step
-    return "", estimator
-
-
-def replace_last(estimator: Any, step: Any) -> Any:
-    """The same pipeline with another last step, or the step itself."""
-    if not isinstance(estimator, Pipeline):
-        return step
-    estimator.steps[-1] = (estimator.steps[-1][0], step)
-    return estimator
-
-
-def name_scoring(scoring: Any) -> Any:
-    """What a journal remembers of the scorers: names, and of functions theirs."""
-    if isinstance(scoring, Mapping):
-        return {key: name_scoring(value) for key, value in scoring.items()}
-    if callable(scoring):
-        return getattr(scoring, "__qualname__", repr(scoring))
-    return scoring
-
-
-def make_groups(grid: Grid, splits: Sequence[Any]) -> list[Any]:
-    """The cells of every model, so ordered that what is shared is needed in one stretch."""
-    everything = tuple(range(len(splits)))
-    is_small = sum(part.size for part in splits[0]) <= SMALL and len(splits) <= MANY_FOLDS
-    groups = []
-    for number, model in enumerate(grid.models):
-        if not model.cells:
-            continue
-        if grid.heads[model.head] is None:
-            traits = {"shares_kernel": not has_own_kernels(model.estimator), "is_small": is_small}
-            groups.append((model, model.as_group(number, everything, **traits)))
-        else:
-            groups += [(model, model.as_group(number, (fold,))) for fold in everything]
-    groups.sort(key=lambda item: (item[0].head, item[1].folds[0], item[0].kernel))
-    return [group for _, group in groups]
-
-
-def as_out(
-    table: SearchTable, names: Sequence[str], is_multi: bool, error_score: Any
-) -> list[dict[str, Any]]:
-    """The table as the list of cells that scikit-learn's formatting takes."""
-    missing = np.nan if error_score == "raise" else error_score
-    is_refused = np.zeros(table.shape, dtype=bool)
-    for row, fold in table.errors:
-        is_refused[row, fold] = True
-
-    def fill(part: str) -> list[Any]:
-        columns = []
-        for name in names:
-            values = table.scores.get(f"{part}_{name}")
-            values = np.full(table.shape, np.nan) if values is None else values
-            columns.append(np.where(is_refused, missing, values).ravel().tolist())
-        if not is_multi:
-            return columns[0]
-        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-
-    parts = {"test_scores": fill("test")}
-    if any(name.startswith("train_") for name in table.scores):
-        parts["train_scores"] = fill("train")
-    parts["fit_time"] = table.fit_time.ravel().tolist()
-    parts["score_time"] = table.score_time.ravel().tolist()
-    return [dict(zip(parts, row, strict=True)) for row in zip(*parts.values(), strict=True)]

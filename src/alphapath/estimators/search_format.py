@@ -1,0 +1,86 @@
+"""Between a search and scikit-learn's shapes: estimators, groups of cells, lists of results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from ..search.plan import Group
+from ..search.result import SearchTable
+from .search_grid import Grid
+from .search_rows import has_own_kernels
+
+#: So few rows are solved faster than a chain is begun: all folds are then one chain.
+SMALL, MANY_FOLDS = 1500, 20
+
+
+def last_step(estimator: Any) -> tuple[str, Any]:
+    """Name and estimator of the SVM, alone or in a pipeline."""
+    if isinstance(estimator, Pipeline):
+        name, step = estimator.steps[-1]
+        return name, step
+    return "", estimator
+
+
+def replace_last(estimator: Any, step: Any) -> Any:
+    """The same pipeline with another last step, or the step itself."""
+    if not isinstance(estimator, Pipeline):
+        return step
+    estimator.steps[-1] = (estimator.steps[-1][0], step)
+    return estimator
+
+
+def name_scoring(scoring: Any) -> Any:
+    """What a journal remembers of the scorers: names, and of functions theirs."""
+    if isinstance(scoring, Mapping):
+        return {key: name_scoring(value) for key, value in scoring.items()}
+    if callable(scoring):
+        return getattr(scoring, "__qualname__", repr(scoring))
+    return scoring
+
+
+def make_groups(grid: Grid, splits: Sequence[Any]) -> list[Group]:
+    """The cells of every model, so ordered that what is shared is needed in one stretch."""
+    everything = tuple(range(len(splits)))
+    is_small = sum(part.size for part in splits[0]) <= SMALL and len(splits) <= MANY_FOLDS
+    groups = []
+    for number, model in enumerate(grid.models):
+        if not model.cells:
+            continue
+        if grid.heads[model.head] is None:
+            traits = {"shares_kernel": not has_own_kernels(model.estimator), "is_small": is_small}
+            groups.append((model, model.as_group(number, everything, **traits)))
+        else:
+            groups += [(model, model.as_group(number, (fold,))) for fold in everything]
+    groups.sort(key=lambda item: (item[0].head, item[1].folds[0], item[0].kernel))
+    return [group for _, group in groups]
+
+
+def as_out(
+    table: SearchTable, names: Sequence[str], is_multi: bool, error_score: Any
+) -> list[dict[str, Any]]:
+    """The table as the list of cells that scikit-learn's formatting takes."""
+    missing = np.nan if error_score == "raise" else error_score
+    is_refused = np.zeros(table.shape, dtype=bool)
+    for row, fold in table.errors:
+        is_refused[row, fold] = True
+
+    def fill(part: str) -> list[Group]:
+        columns = []
+        for name in names:
+            values = table.scores.get(f"{part}_{name}")
+            values = np.full(table.shape, np.nan) if values is None else values
+            columns.append(np.where(is_refused, missing, values).ravel().tolist())
+        if not is_multi:
+            return columns[0]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    parts = {"test_scores": fill("test")}
+    if any(name.startswith("train_") for name in table.scores):
+        parts["train_scores"] = fill("train")
+    parts["fit_time"] = table.fit_time.ravel().tolist()
+    parts["score_time"] = table.score_time.ravel().tolist()
+    return [dict(zip(parts, row, strict=True)) for row in zip(*parts.values(), strict=True)]
