@@ -1,8 +1,48 @@
-"""Settings that must be made before the libraries are imported."""
+"""Settings that must be made before the libraries are imported, and fixtures of several files."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
 
 # scikit-learn's estimator checks leave out array-API input without it.
 os.environ["SCIPY_ARRAY_API"] = "1"
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with the files that the examples of the command line name."""
+    from sklearn.datasets import dump_svmlight_file, load_wine
+    from sklearn.preprocessing import minmax_scale
+
+    monkeypatch.chdir(tmp_path)
+    X, y = load_wine(return_X_y=True)
+    X = minmax_scale(X, (-1.0, 1.0))
+    dump_svmlight_file(X[::2], y[::2], "train.svm", zero_based=False)
+    dump_svmlight_file(X[1::2], y[1::2], "test.svm", zero_based=False)
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs one command in `folder`; gives the exit code and what was printed."""
+    from alphapath import cli
+
+    monkeypatch.setattr(cli.warnings, "showwarning", cli.warnings.showwarning)
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        with cli.warnings.catch_warnings():
+            cli.warnings.simplefilter("always")
+            try:
+                code = cli.main([str(argument) for argument in arguments])
+            except SystemExit as error:
+                code = int(error.code or 0)
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return call

@@ -8,7 +8,6 @@ import json
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,36 +21,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from alphapath import cli
 from alphapath.cli.data import read_data
 from alphapath.cli.scaling import FeatureScaler, read_range
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with the files that the examples of the help name."""
-    monkeypatch.chdir(tmp_path)
-    X, y = load_wine(return_X_y=True)
-    X = MinMaxScaler((-1.0, 1.0)).fit_transform(X)
-    dump_svmlight_file(X[::2], y[::2], "train.svm", zero_based=False)
-    dump_svmlight_file(X[1::2], y[1::2], "test.svm", zero_based=False)
-    return tmp_path
-
-
-@pytest.fixture
-def run(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setattr(cli.warnings, "showwarning", cli.warnings.showwarning)
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        with cli.warnings.catch_warnings():
-            cli.warnings.simplefilter("always")
-            try:
-                code = cli.main([str(argument) for argument in arguments])
-            except SystemExit as error:
-                code = int(error.code or 0)
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
-
-    return call
+from conftest import Run
 
 
 def wine() -> tuple[Any, Any]:

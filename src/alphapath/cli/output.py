@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+
+from ..report.record import plain
 
 #: Columns where the output is no terminal and so has no width of its own.
 PLAIN_WIDTH = 110
@@ -49,23 +49,6 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: st
 def write_json(path: Path, record: dict[str, Any]) -> None:
     """The record as strict JSON: nan and infinities become null."""
     path.write_text(json.dumps(plain(record), indent=1, allow_nan=False) + "\n", encoding="utf-8")
-
-
-def plain(value: Any) -> Any:
-    """The value in terms of JSON."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, np.ma.MaskedArray):
-        return [None if item is None else plain(item) for item in value.tolist()]
-    if isinstance(value, np.ndarray | list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return str(value)
 
 
 def seconds_text(seconds: float) -> str:

@@ -179,7 +179,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
             raise
         is_cut = not table.is_complete
         self._finish(candidates, table, scorers, refit_metric, is_cut)
-        if self.refit:
+        if self.refit and hasattr(self, "best_index_"):  # nothing to fit where no cell was run
             with progress.refit() as context:
                 self._refit(X, y, routed.estimator.fit, context)
         progress.end()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .html import write_report
+from .record import record_search
 from .search_display import SearchDisplay
 
-__all__ = ["SearchDisplay"]
+__all__ = ["SearchDisplay", "record_search", "write_report"]

@@ -186,7 +186,11 @@ def power_texts(values: Sequence[Any]) -> list[str] | None:
 
 
 def value_text(value: Any) -> str:
-    """A value in words."""
+    """A value in words; a power of two that takes many digits as 2^k."""
     if value is None:
         return "-"
-    return f"{value:g}" if is_number(value) else str(value)
+    if not is_number(value):
+        return str(value)
+    text = f"{value:g}"
+    exponent = math.log2(value) if value > 0 else math.nan
+    return f"2^{exponent:.0f}" if len(text) > 5 and exponent.is_integer() else text

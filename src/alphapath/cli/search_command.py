@@ -1,0 +1,180 @@
+"""Search C and gamma by cross-validation, on the grid of LIBSVM's guide unless another is given.
+
+Writes the chosen model as a LIBSVM model file, the results as JSON and a report as one HTML file.
+Ctrl-C keeps what is done; with --journal the same command goes on where it was killed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from ..model_selection import SearchProgress, SVMSearchCV, one_standard_error
+from ..report.html import render
+from ..report.html_parts import params_text
+from ..report.record import record_search
+from . import options as opt
+from .cv_command import KINDS, make_folds
+from .data import Data, read_data
+from .facts import certificate_of, describe, warn_of_facts
+from .failure import INTERRUPTED, REFUSED
+from .grid_options import add_grid, make_grid
+from .model_file import save_model
+from .output import print_facts, print_table, seconds_text, write_json
+from .scaling import FeatureScaler
+
+HELP = "search C and gamma by cross-validation: the main job"
+EXAMPLE = "alphapath search train.svm --log2c -3,9,2 --log2g -9,1,2 --report report.html"
+N_SHOWN = 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    opt.add_data(parser)
+    opt.add_model(parser, KINDS)
+    add_grid(parser)
+    opt.add_folds(parser)
+    opt.add_run(parser)
+    parser.add_argument(
+        "--rule",
+        choices=("best", "1se"),
+        default="best",
+        help="choose the best mean score, or the simplest model within one standard error of it",
+    )
+    parser.add_argument(
+        "--journal", type=Path, metavar="FILE", help="keep finished chains, resume from them"
+    )
+    files = parser.add_argument_group("files")
+    files.add_argument("--model", type=Path, metavar="FILE", help="default: NAME.model")
+    files.add_argument("--json", type=Path, metavar="FILE", help="default: NAME.json")
+    files.add_argument(
+        "--report", type=Path, default=Path("report.html"), help="default: report.html"
+    )
+
+
+def run(options: Any) -> int:
+    data = read_data(options.file, options.kind, options.target)
+    scale = options.scale or ("standard" if data.is_embedded else "none")
+    warn_of_facts(data, scale)
+    search = make_search(options, scale)
+    begin = time.perf_counter()
+    code = 0
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The least populated class")
+            search.fit(data.X, data.y)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+        if not hasattr(search, "cv_results_"):
+            raise
+    seconds = time.perf_counter() - begin - getattr(search, "refit_time_", 0.0)
+    extra = write_model(options, data, search) if hasattr(search, "best_estimator_") else {}
+    record = record_search(
+        search,
+        X=data.X,
+        y=data.y,
+        name=data.name,
+        is_scaled=scale != "none",
+        seconds=seconds,
+        tol=options.tol,
+        scale=scale,
+        **extra,
+    )
+    show(data, scale, record)
+    json_file = options.json or Path(f"{data.name}.json")
+    write_json(json_file, record)
+    options.report.write_text(render(record), encoding="utf-8")
+    files = [*record.get("files", {}).values(), str(json_file), str(options.report)]
+    print_facts([("written           ", ", ".join(files))])
+    if "best" not in record:
+        return code or REFUSED
+    return code
+
+
+def make_search(options: Any, scale: str) -> Any:
+    """The search; scaling is a step of a pipeline, fitted on the training rows of each fold."""
+    estimator: Any = opt.make_estimator(options)
+    prefix = ""
+    if scale != "none":
+        estimator = Pipeline([("scale", FeatureScaler(scale)), ("svm", estimator)])
+        prefix = "svm__"
+    search = SVMSearchCV(
+        estimator,
+        make_grid(options, prefix),
+        cv=make_folds(options),
+        refit=one_standard_error if options.rule == "1se" else True,
+        n_jobs=options.n_jobs,
+        journal=options.journal,
+        memory_limit=options.memory_limit,
+        time_limit=options.time_limit,
+    )
+    search.set_callbacks(SearchProgress())
+    return search
+
+
+def write_model(options: Any, data: Data, search: Any) -> dict[str, Any]:
+    """Save the chosen model and certify it; returns what the record says of it."""
+    fitted = search.best_estimator_
+    scaler, model = (fitted[0], fitted[-1]) if isinstance(fitted, Pipeline) else (None, fitted)
+    path = options.model or Path(f"{data.name}.model")
+    written = save_model(path, model, scaler, data.classes)
+    X = data.X if scaler is None else scaler.transform(data.X)
+    names = ("model", "scaling", "classes")
+    endings = {".range": "scaling", ".classes": "classes"}
+    files = {endings.get(file.suffix, names[0]): str(file) for file in written}
+    return {
+        "certificate": certificate_of(model, X, data.y),
+        "n_support": len(model.support_),
+        "files": files,
+    }
+
+
+def show(data: Data, scale: str, record: dict[str, Any]) -> None:
+    """The best cells, and what was chosen."""
+    results = record["cv_results"]
+    order = sorted(
+        (i for i, mean in enumerate(results["mean_test_score"]) if mean is not None),
+        key=lambda i: (-results["mean_test_score"][i], i),
+    )
+    print_table(
+        ("parameters", "score", "deviation", "iterations", "seconds", "status"),
+        [
+            (
+                params_text(results["params"][i]),
+                f"{results['mean_test_score'][i]:.4f}",
+                f"{results['std_test_score'][i]:.4f}",
+                results["n_iter"][i],
+                f"{n_folds(results) * results['mean_fit_time'][i]:.3f}",
+                results["status"][i],
+            )
+            for i in order[:N_SHOWN]
+        ],
+        title=f"The best {min(N_SHOWN, len(order))} of {len(results['params'])} cells",
+    )
+    n_solved = len(order) * n_folds(results)
+    n_iter = int(np.sum(results["n_iter"]))
+    rows = [
+        ("data", describe(data, scale)),
+        ("search", f"{n_solved} SVMs, {n_iter} iterations in {seconds_text(record['seconds'])}"),
+    ]
+    if "best" in record:
+        for name, words in (("best", "best"), ("simplest", "one standard error")):
+            own = record[name]
+            score = f"{own['mean']:.4f} +- {own['error']:.4f}"
+            rows.append((words, f"{params_text(own['params'])}: {score}"))
+    if "certificate" in record:
+        own = record["certificate"]
+        chosen = params_text(record["chosen"]["params"])
+        rows.append(("chosen", f"{chosen}; {record['n_support']} support vectors"))
+        quality = f"KKT violation {own['kkt_violation']:.2e}, duality gap {own['duality_gap']:.2e}"
+        rows.append(("certificate", f"{quality} (recomputed from the raw data)"))
+    print_facts(rows)
+
+
+def n_folds(results: dict[str, Any]) -> int:
+    return sum(key.startswith("split") and key.endswith("_test_score") for key in results)

@@ -1,0 +1,109 @@
+"""Parts of a page: tables, texts of cells, numbers in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from .record import results_of
+from .score_grid import ScoreGrid, value_text
+
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def cell_texts(record: Mapping[str, Any], grid: ScoreGrid) -> list[list[str]]:
+    """What each cell says when pointed at."""
+    results = results_of(record)
+    n_folds = n_splits(record)
+
+    def text(i: int) -> str:
+        lines = [params_text(results["params"][i])]
+        if np.isnan(grid.all_means[i]):
+            lines.append("not run")
+            return "\n".join(lines)
+        lines.append(f"score {grid.all_means[i]:.4f} ± {grid.all_errors[i]:.4f}")
+        if "n_iter" in results:
+            lines.append(f"{results['n_iter'][i]:.0f} iterations, from {results['seed'][i]}")
+        lines.append(seconds_text(n_folds * results["mean_fit_time"][i]))
+        if "status" in results:
+            lines.append(str(results["status"][i]))
+        return "\n".join(lines)
+
+    return [["" if i < 0 else text(int(i)) for i in row] for row in grid.candidate]
+
+
+def grid_table(grid: ScoreGrid, values: Any, form: str, caption: str = "") -> str:
+    corner = grid.x.label if grid.y is None else f"{grid.y.label} \\ {grid.x.label}"
+    names = [""] if grid.y is None else grid.y.texts
+    rows = [
+        (name, *("" if np.isnan(v) else form.format(v) for v in row))
+        for name, row in zip(names, values, strict=True)
+    ]
+    return table((corner, *grid.x.texts), rows[::-1], caption)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
+    top = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in head)
+    body = "".join(
+        f'<tr><th scope="row">{escape(str(row[0]))}</th>'
+        + "".join(f"<td>{escape(str(value))}</td>" for value in row[1:])
+        + "</tr>"
+        for row in rows
+    )
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return (
+        f'<div class="scroll"><table>{title}<thead><tr>{top}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def facts_table(rows: Iterable[tuple[str, Any]]) -> str:
+    body = "".join(
+        f'<tr><th scope="row">{escape(str(name))}</th><td>{escape(str(value))}</td></tr>'
+        for name, value in rows
+    )
+    return f'<table class="facts"><tbody>{body}</tbody></table>'
+
+
+def fold_out(title: str, content: str) -> str:
+    return f"<details><summary>{escape(title)}</summary>{content}</details>"
+
+
+def params_text(params: Mapping[str, Any]) -> str:
+    return ", ".join(f"{k.rpartition('__')[2]} = {value_text(v)}" for k, v in params.items())
+
+
+def raise_exponents(text: str) -> str:
+    """2^-7 with superscripts, for text that is not drawn."""
+    return re.sub(r"\^(-?\d+)", lambda match: match[1].translate(SUPERSCRIPTS), text)
+
+
+def number(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return (
+        "-" if value is None or np.isnan(value) else f"{value:.4g}" if value % 1 else f"{value:.0f}"
+    )
+
+
+def seconds_text(seconds: float) -> str:
+    return f"{1000 * seconds:.3g} ms" if seconds < 1.0 else f"{seconds:.3g} s"
+
+
+def n_splits(record: Mapping[str, Any]) -> int:
+    name = f"_test_{record['metric']}"
+    return sum(key.startswith("split") and key.endswith(name) for key in record["cv_results"])
+
+
+def is_simplest(record: Mapping[str, Any]) -> bool:
+    """Whether the one-standard-error rule chose, and not the mean score."""
+    chosen = record.get("chosen")
+    if chosen is None:
+        return False
+    return bool(
+        chosen["index"] == record["simplest"]["index"] and chosen["mean"] < record["best"]["mean"]
+    )

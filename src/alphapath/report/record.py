@@ -1,0 +1,133 @@
+"""The record of a search: everything a report shows, in terms of JSON.
+
+A record is made once from a fitted (or interrupted) search; the page and the command line read only
+it, so that a report can be made again, later and elsewhere, without the data.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from ..search.one_standard_error import mean_and_error, one_standard_error
+from ..version import __version__
+from .data_facts import find_facts
+
+#: What makes a file one of ours, and its layout.
+FORMAT, LAYOUT = "alphapath search", 1
+#: Parameters of a search that say nothing about its result.
+UNTOLD = ("param_grid", "estimator", "error_score", "return_train_score", "verbose", "pre_dispatch")
+
+
+def record_search(
+    search: Any,
+    *,
+    X: Any = None,
+    y: Any = None,
+    name: str = "data",
+    metric: str = "score",
+    **more: Any,
+) -> dict[str, Any]:
+    """The record of a search with `cv_results_`; with X and y also facts about the data.
+
+    `more` are further entries ("seconds", "certificate", "files", ...), kept as they are.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from alphapath import SVC
+    >>> from alphapath.model_selection import SVMSearchCV
+    >>> from alphapath.report import record_search
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = SVMSearchCV(SVC(gamma=0.1), {"C": [0.1, 1.0, 10.0]}).fit(X, y)
+    >>> record_search(search, X=X, y=y)["best"]["params"]
+    {'C': 10.0}
+    """
+    results = search.cv_results_
+    record: dict[str, Any] = {"format": FORMAT, "layout": LAYOUT, "version": __version__}
+    record["created"] = datetime.now(UTC).isoformat(timespec="seconds")
+    record["metric"] = metric
+    record["search"] = describe_search(search)
+    facts = None if X is None else find_facts(X, y, is_scaled=bool(more.pop("is_scaled", False)))
+    record["data"] = {"name": name} | ({} if facts is None else vars(facts))
+    record["cv_results"] = results
+    if not np.all(np.isnan(np.asarray(results[f"mean_test_{metric}"], dtype=float))):
+        mean, _ = mean_and_error(results, metric)
+        record["best"] = candidate(results, int(np.nanargmax(mean)), metric)
+        record["simplest"] = candidate(results, one_standard_error(results, metric=metric), metric)
+        if hasattr(search, "best_index_"):
+            record["chosen"] = candidate(results, int(search.best_index_), metric)
+    if hasattr(search, "refit_time_"):
+        record["refit_seconds"] = search.refit_time_
+    if hasattr(search, "plan_"):
+        record["plan"] = str(search.plan_)
+    plain_record: dict[str, Any] = plain(record | more)
+    return plain_record
+
+
+def describe_search(search: Any) -> dict[str, Any]:
+    """The parameters of the search in words."""
+    own = {
+        name: value
+        for name, value in search.get_params(deep=False).items()
+        if name not in UNTOLD and value is not None
+    }
+    words = {"class": type(search).__name__, "estimator": one_line(search.estimator)}
+    return words | {name: one_line(value) for name, value in own.items()}
+
+
+def one_line(value: Any) -> str:
+    if callable(value) and hasattr(value, "__name__"):
+        return str(value.__name__)
+    return re.sub(r"\s+", " ", str(value))
+
+
+def candidate(results: Mapping[str, Any], index: int, metric: str) -> dict[str, Any]:
+    """One candidate with its score."""
+    mean, error = mean_and_error(results, metric)
+    own = {"index": index, "params": results["params"][index]}
+    return own | {"mean": float(mean[index]), "error": float(error[index])}
+
+
+def check_record(record: Any, name: str) -> dict[str, Any]:
+    """Refuse what is not a record, in one sentence."""
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise ValueError(f"{name} does not hold the results of 'alphapath search'.")
+    if record.get("layout") != LAYOUT:
+        raise ValueError(
+            f"{name} has layout {record.get('layout')}; this version of alphapath reads {LAYOUT}."
+        )
+    return record
+
+
+def results_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """`cv_results_` of a record: numbers as arrays, with nan where there is none."""
+    results: dict[str, Any] = {}
+    for key, values in record["cv_results"].items():
+        if key.startswith(("mean_", "std_", "split", "rank_", "n_iter", "duality_gap")):
+            results[key] = np.array([math.nan if v is None else v for v in values], dtype=float)
+        else:
+            results[key] = values
+    return results
+
+
+def plain(value: Any) -> Any:
+    """The value in terms of JSON: nan and infinities become None."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, np.ma.MaskedArray):
+        return [plain(item) for item in value.tolist()]
+    if isinstance(value, np.ndarray | list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return one_line(value)

@@ -1,0 +1,106 @@
+"""The commands search, compare and report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sklearn.svm
+from sklearn.datasets import load_wine
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.preprocessing import minmax_scale
+
+from alphapath.cli import grid_options
+from conftest import Run
+
+
+@pytest.fixture
+def wine() -> tuple[Any, Any]:
+    X, y = load_wine(return_X_y=True)
+    return minmax_scale(X, (-1.0, 1.0)), y
+
+
+def test_search_finds_what_scikit_learn_finds(run: Run, wine: Any) -> None:
+    code, printed, errors = run(
+        "search", "train.svm", "--log2c", "-3,5,2", "-g", "2^-5,2^-3,2^-1", "-v", "4", "--seed", "3"
+    )
+    assert (code, errors) == (0, "")
+    X, y = wine
+    grid = {"C": [2.0**k for k in range(-3, 6, 2)], "gamma": [2.0**k for k in (-5, -3, -1)]}
+    cv = StratifiedKFold(4, shuffle=True, random_state=3)
+    peer = GridSearchCV(sklearn.svm.SVC(), grid, cv=cv).fit(X[::2], y[::2])
+    record = json.loads(Path("train.json").read_text())
+    assert record["cv_results"]["mean_test_score"] == pytest.approx(
+        peer.cv_results_["mean_test_score"]
+    )
+    assert record["chosen"]["params"] == peer.best_params_
+    assert "15 cells" in printed
+    assert Path("report.html").stat().st_size > 10_000
+    run("predict", "test.svm", "train.model", "out.txt")
+    assert np.array_equal(np.loadtxt("out.txt"), peer.predict(X[1::2]))
+
+
+def test_the_rule_of_one_standard_error(run: Run) -> None:
+    assert run("search", "train.svm", "-t", "linear", "--rule", "1se")[0] == 0
+    record = json.loads(Path("train.json").read_text())
+    assert record["chosen"] == record["simplest"]
+    assert "gamma" not in record["chosen"]["params"]
+
+
+def test_regression_and_scaling(run: Run) -> None:
+    code, printed, _ = run("search", "-s", "3", "-c", "1,10", "-g", "0.01", "--scale", "minmax")
+    assert code == 0
+    assert "diabetes" in printed
+    assert Path("diabetes.model.range").exists()
+    assert "svr" in Path("diabetes.model").read_text()[:40]
+
+
+def test_what_the_time_does_not_suffice_for_is_left_out(run: Run) -> None:
+    code, printed, errors = run("search", "train.svm", "--time-limit", "1e-9")
+    assert code == 2
+    assert "110 of 110 candidates were not run" in errors
+    assert "0 SVMs" in printed
+    assert set(json.loads(Path("train.json").read_text())["cv_results"]["status"]) == {"not_run"}
+    assert "unfinished" in Path("report.html").read_text(encoding="utf-8")
+    assert not Path("train.model").exists()
+
+
+def test_compare_agrees(run: Run) -> None:
+    code, printed, errors = run(
+        "compare", "train.svm", "-c", "1,8", "-g", "0.1,1", "--json", "c.json"
+    )
+    assert (code, errors) == (0, "")
+    assert "equal scores 4 of 4 cells" in " ".join(printed.split())
+    assert "x as fast as scikit-learn" in printed
+    record = json.loads(Path("c.json").read_text())
+    assert record["alphapath"] == record["scikit-learn"]
+
+
+def test_a_report_is_made_again(run: Run) -> None:
+    run("search", "train.svm", "-c", "1,8", "-g", "0.1,1", "--json", "r.json")
+    first = Path("report.html").read_text(encoding="utf-8")
+    assert run("report", "r.json", "--output", "again.html")[0] == 0
+    assert Path("again.html").read_text(encoding="utf-8") == first
+    Path("bad.json").write_text('{\n"a": }')
+    assert "bad.json, line 2: this is no JSON" in run("report", "bad.json")[2]
+    Path("bad.json").write_text("[]")
+    assert "does not hold the results" in run("report", "bad.json")[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("1,2", "is not BEGIN,END,STEP"), ("5,1,2", "has no values"), ("1,2,0", "has no values")],
+)
+def test_ranges_that_say_nothing(text: str, words: str, run: Run) -> None:
+    code, _, errors = run("search", "train.svm", "--log2c", text)
+    assert code == 2
+    assert words in errors
+
+
+def test_the_guides_grid_is_the_default() -> None:
+    assert grid_options.powers(grid_options.LOG2_C) == [2.0**k for k in range(-5, 16, 2)]
+    assert grid_options.powers(grid_options.LOG2_GAMMA) == [2.0**k for k in range(-15, 4, 2)]
+    assert grid_options.log_range("15,-5,-2") == (-5.0, 15.0, 2.0)

@@ -1,0 +1,194 @@
+"""The report: whole, self-contained, true to the search, and readable without a picture."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_iris, load_wine
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from alphapath import SVC
+from alphapath.model_selection import SVMSearchCV, one_standard_error
+from alphapath.report import record_search, write_report
+from alphapath.report.data_facts import find_facts
+from alphapath.report.html import render
+from alphapath.report.record import check_record, results_of
+from alphapath.report.svg import ColourScale, colour_of, tick_values
+
+GRID = {"svc__C": [0.5, 2.0, 8.0], "svc__gamma": [0.0625, 0.25, 1.0]}
+VOID = {"meta", "link", "br", "img", "input"}
+
+
+class Page(HTMLParser):
+    """Checks that tags are balanced, and collects texts, cells and addresses."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.cells: list[dict[str, str | None]] = []
+        self.tables = 0
+        self.addresses: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        own = dict(attributes)
+        if tag not in VOID:
+            self.open.append(tag)
+        self.tables += tag == "table"
+        if "cell" in (own.get("class") or "").split():
+            self.cells.append(own)
+        self.addresses += [v for k, v in attributes if k in ("src", "href") and v]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.words)
+
+
+@pytest.fixture(scope="module")
+def search() -> Any:
+    pipeline = make_pipeline(StandardScaler(), SVC())
+    return SVMSearchCV(pipeline, GRID, cv=3).fit(*load_wine(return_X_y=True))
+
+
+@pytest.fixture(scope="module")
+def record(search: Any) -> Any:
+    X, y = load_wine(return_X_y=True)
+    return record_search(search, X=X, y=y, name="wine <1>", seconds=0.25, is_scaled=True)
+
+
+def test_the_page_is_whole_and_needs_nothing_else(record: Any) -> None:
+    text = render(record)
+    page = Page(text)
+    assert page.addresses == []
+    assert not re.search(r"https?://|@import|url\(", text)
+    assert "wine <1>: SVM search" in page.text
+    assert "<1>" not in text  # what users name is escaped
+    assert text.startswith("<!DOCTYPE html>")
+    assert 'lang="en"' in text
+    assert 'name="viewport"' in text
+    assert "prefers-color-scheme: dark" in text
+
+
+def test_every_cell_says_what_the_search_found(record: Any, search: Any) -> None:
+    page = Page(render(record))
+    own = [cell for cell in page.cells if "score" in (cell["data-text"] or "")]
+    assert len(own) == 3 * 9  # scores, iterations, seconds
+    for i, params in enumerate(search.cv_results_["params"]):
+        words = f"C = {params['svc__C']:g}, gamma = "
+        mean = f"score {search.cv_results_['mean_test_score'][i]:.4f}"
+        n_iter = f"{search.cv_results_['n_iter'][i]} iterations"
+        assert any(
+            words in (cell["data-text"] or "")
+            and mean in (cell["data-text"] or "")
+            and n_iter in (cell["data-text"] or "")
+            for cell in own
+        )
+
+
+def test_tables_stand_beside_the_pictures(record: Any, search: Any) -> None:
+    page = Page(render(record))
+    assert page.tables >= 8
+    for mean in search.cv_results_["mean_test_score"]:
+        assert f"{mean:.4f}" in page.text
+    assert "Where the time went" in page.text
+    assert "By seed" in page.text
+    assert "plan" in page.text
+    assert "178" in page.text  # rows of wine
+
+
+def test_a_record_survives_json(record: Any) -> None:
+    again = json.loads(json.dumps(record, allow_nan=False))
+    assert render(check_record(again, "file")) == render(record)
+    assert results_of(again)["mean_test_score"].dtype == float
+
+
+def test_a_foreign_record_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"x\.json does not hold the results"):
+        check_record({"a": 1}, "x.json")
+    with pytest.raises(ValueError, match="layout 99"):
+        check_record({"format": "alphapath search", "layout": 99}, "x.json")
+
+
+def test_an_unfinished_search_is_reported_as_such(search: Any) -> None:
+    class Partial:
+        estimator = search.estimator
+        cv_results_: ClassVar[Any] = {
+            key: np.array(value) for key, value in search.cv_results_.items()
+        }
+        get_params = search.get_params
+
+    results = Partial.cv_results_
+    for key in results:
+        if key.startswith(("mean_test", "std_test", "split", "mean_fit")):
+            results[key][3:] = np.nan
+    results["status"][3:] = "not_run"
+    page = Page(render(record_search(Partial())))
+    assert "3 of 9 cells" in page.text
+    assert "unfinished" in page.text
+    assert any("not run" in (cell["data-text"] or "") for cell in page.cells)
+    for key in results:
+        if key.startswith(("mean_test", "std_test", "split")):
+            results[key][:] = np.nan
+    results["status"][:] = "not_run"
+    assert "0 of 9 cells" in Page(render(record_search(Partial()))).text
+
+
+def test_other_searches_and_one_parameter(tmp_path: Path) -> None:
+    X, y = load_iris(return_X_y=True)
+    search = GridSearchCV(SVC(gamma=0.1), {"C": [0.1, 1, 10]}, cv=3, refit=one_standard_error)
+    path = write_report(search.fit(X, y), tmp_path / "r.html", X=X, y=y, name="iris")
+    page = Page(path.read_text(encoding="utf-8"))
+    assert "iris: SVM search" in page.text
+    assert "Along C" in page.text
+    assert len(page.cells) == 3 + 3
+
+
+def test_colours_and_ticks() -> None:
+    assert colour_of(0.0) == "#440154"
+    assert colour_of(1.0) == colour_of(7.0) == "#fde725"
+    scores = ColourScale.of_scores(np.array([[0.1, 0.9, 0.92, 0.94, np.nan]]))
+    assert scores.is_cut
+    assert scores.share[0, 3] == 1.0
+    assert np.isnan(scores.share[0, 4])
+    counts = ColourScale.of_counts(np.array([0.0, 1.0, 100.0]))
+    assert counts.share.tolist() == [0.0, 0.0, 1.0]
+    assert ColourScale.of_counts(np.zeros(2)).share.tolist() == [0.0, 0.0]
+    for low, high in ((0.5, 1.0), (0.971, 0.979), (-3.0, 250.0)):
+        ticks = tick_values(low, high)
+        assert 2 <= len(ticks) <= 12
+        assert all(low <= tick <= high for tick in ticks)
+
+
+def test_facts_about_data() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4)) * [1.0, 1.0, 1e4, 0.0]
+    X[-10:] = X[:10]
+    y = np.array([0] * 57 + [1] * 3)
+    facts = find_facts(X, y)
+    assert facts.rows["constant features"] == 1
+    assert facts.rows["rows equal to an earlier one"] == 10
+    text = " ".join(facts.warnings)
+    assert "not scaled" in text
+    assert "10 of 60 rows" in text
+    assert "Class 1 has 3 of 60" in text
+    assert not any("not scaled" in w for w in find_facts(X, y, is_scaled=True).warnings)
+    sparse = find_facts(sp.csr_array(X), y)
+    assert sparse.rows["rows equal to an earlier one"] == 10
+    assert find_facts(X, np.linspace(0, 1, 60)).rows["target"].startswith("0 to 1")

@@ -1,0 +1,106 @@
+"""The report in a real browser: no errors, cells that answer, no sideways scrolling on a phone."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import StandardScaler
+
+from alphapath import SVC
+from alphapath.model_selection import SVMSearchCV
+from alphapath.report import write_report
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+pytestmark = pytest.mark.skipif(
+    BROWSER is None, reason="no Chromium on this machine (Debian's package chromium is enough)"
+)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    grid = {"C": [2.0**k for k in range(-5, 16, 2)], "gamma": [2.0**k for k in range(-15, 4, 2)]}
+    search = SVMSearchCV(SVC(), grid, cv=3).fit(X, y)
+    return write_report(
+        search, tmp_path_factory.mktemp("report") / "r.html", X=X, y=y, name="wine", seconds=1.0
+    )
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def open_page(browser: Any, report: Path, width: int, scheme: str = "light") -> tuple[Any, Any]:
+    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    problems: list[str] = []
+    page.on("console", lambda message: problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on(
+        "request",
+        lambda request: problems.append(request.url) if "file:" not in request.url else None,
+    )
+    page.goto(report.as_uri())
+    return page, problems
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_cells_answer_the_pointer(browser: Any, report: Path, width: int) -> None:
+    page, problems = open_page(browser, report, width)
+    assert page.locator("svg.map").count() == 3
+    cells = page.locator("svg.map").first.locator(".cell")
+    assert cells.count() == 110
+    assert page.locator("#tip").is_hidden()
+    for k in (0, 57, 109):
+        cells.nth(k).hover()
+        assert page.locator("#tip").is_visible()
+        assert page.locator("#tip").inner_text() == cells.nth(k).get_attribute("data-text")
+        box = page.locator("#tip").bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+    page.mouse.move(1, 1)
+    assert page.locator("#tip").is_hidden()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert problems == []
+
+
+def test_cells_answer_the_keyboard(browser: Any, report: Path) -> None:
+    page, problems = open_page(browser, report, 1000)
+    page.locator("svg.map").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    expected = page.locator('svg.map >> nth=0 >> .cell[data-row="1"][data-column="1"]')
+    assert page.locator("#tip").inner_text() == expected.get_attribute("data-text")
+    for _ in range(30):
+        page.keyboard.press("ArrowDown")  # stays at the edge
+    assert page.locator("#tip").is_visible()
+    page.keyboard.press("Escape")
+    assert page.locator("#tip").is_hidden()
+    assert problems == []
+
+
+def test_it_follows_the_scheme_and_folds_out_tables(browser: Any, report: Path) -> None:
+    back = []
+    for scheme in ("light", "dark"):
+        page, problems = open_page(browser, report, 800, scheme)
+        back.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        assert problems == []
+    assert back[0] == "rgb(255, 255, 255)"
+    assert back[0] != back[1]
+    table = page.locator("details table").first
+    assert table.is_hidden()
+    page.locator("summary").first.click()
+    assert table.is_visible()
