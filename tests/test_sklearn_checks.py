@@ -6,12 +6,14 @@ import pytest
 from sklearn import config_context
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from alphapath import SVC, SVR, OneClassSVM
+from alphapath import SVC, SVR, OneClassMaxMinOver, OneClassSVM
 
 ESTIMATORS = [
     SVC(),
     SVR(),
     OneClassSVM(),
+    OneClassMaxMinOver(),
+    OneClassMaxMinOver(solver="maxminover"),
     SVC(kernel="linear", class_weight="balanced"),
     SVC(kernel="precomputed"),
     SVR(kernel="precomputed"),
@@ -24,7 +26,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks([SVC(), SVR(), OneClassSVM()])
+@parametrize_with_checks([SVC(), SVR(), OneClassSVM(), OneClassMaxMinOver()])
 def test_scikit_learn_checks_with_metadata_routing(estimator, check):
     with config_context(enable_metadata_routing=True):
         check(estimator)

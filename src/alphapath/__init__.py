@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .certificate import Certificate, certify
-from .estimators import SVC, SVR, OneClassSVM
+from .estimators import SVC, SVR, OneClassMaxMinOver, OneClassSVM
 from .problem import Problem, Start
 from .solution import Info, Solution, Status
 from .version import __version__
@@ -13,6 +13,7 @@ __all__ = [
     "SVR",
     "Certificate",
     "Info",
+    "OneClassMaxMinOver",
     "OneClassSVM",
     "Problem",
     "Solution",

@@ -80,6 +80,11 @@ class Solution:
             values -= self.problem.ridges * self.beta
         return values
 
+    @property
+    def relative_gap(self) -> float:
+        """(primal - dual) / (primal + 1), the feasibility gap of the one-class model."""
+        return optimality.relative_gap(self.problem, self.beta, self.gradient)
+
     def as_start(self) -> Start:
         """This solution as the start of another solve of the same problem."""
         return Start(self.beta, self.gradient)

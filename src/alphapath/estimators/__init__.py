@@ -1,9 +1,10 @@
-"""LIBSVM's models as scikit-learn estimators."""
+"""LIBSVM's models and others as scikit-learn estimators."""
 
 from __future__ import annotations
 
+from .maxminover import OneClassMaxMinOver
 from .one_class import OneClassSVM
 from .svc import SVC
 from .svr import SVR
 
-__all__ = ["SVC", "SVR", "OneClassSVM"]
+__all__ = ["SVC", "SVR", "OneClassMaxMinOver", "OneClassSVM"]
