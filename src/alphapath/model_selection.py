@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from .estimators.cross_validation import cross_validate
 from .estimators.leave_one_out import LeaveOneOutResult, leave_one_out
+from .estimators.one_class_search import OneClassSearch
 from .estimators.search_cv import SVMSearchCV
 from .search.one_standard_error import one_standard_error
 from .search.progress import SearchProgress
 
 __all__ = [
     "LeaveOneOutResult",
+    "OneClassSearch",
     "SVMSearchCV",
     "SearchProgress",
     "cross_validate",

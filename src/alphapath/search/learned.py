@@ -2,7 +2,7 @@
 
 The cost of an edge is modelled as  exp(prior(edge) + correction(edge)):  a prior by orientation and
 place that leads along the heuristic tree, and a correction that is the mean of what was observed
-minus its prior, near by and in the same orientation counting most. After every few nodes the
+beyond its prior, near by and in the same orientation counting most. After every few nodes the
 cheapest arborescence over what is left, grown from all that is solved, is computed anew and
 followed.
 """
@@ -22,11 +22,11 @@ from .node import ROOT
 #: problems; a second root must be worth much before one is tried.
 PRIOR = {"C up": -0.7, "C down": -5.0, "wider": 1.0, "narrower": -2.0, "root": 4.0}
 
-#: How costs grow over the whole range of the grid: with C, and towards narrow widths.
+#: How the logarithm grows over the whole grid: with C, and towards narrow widths.
 GROWTH_C, GROWTH_WIDTH = 4.0, 5.0
 
 #: How far an observation reaches, in steps of the grid, and how it counts for other orientations.
-REACH, ELSEWHERE = 3.0, 0.3
+REACH, ELSEWHERE = 3.0, 0.05
 
 #: Weight of the prior among the observations.
 PRIOR_WEIGHT = 0.5
@@ -39,17 +39,15 @@ class LearnedCosts:
     """Predictions of the costs of all edges of a grid, (ROOT, node) included."""
 
     def __init__(self, shape: GridShape) -> None:
-        self.shape = shape
-        roots = [(ROOT, node) for node in range(shape.n_nodes)]
-        self.edges = list(shape.edges()) + roots
-        names = list(PRIOR)
+        self.edges = list(shape.edges()) + [(ROOT, node) for node in range(shape.n_nodes)]
         self._number = {edge: k for k, edge in enumerate(self.edges)}
+        names = list(PRIOR)
         self._kind = np.array([names.index(shape.orientation(*edge)) for edge in self.edges])
         self._place = np.array([shape.place(child) for _, child in self.edges], dtype=np.float64)
-        prior = np.array([PRIOR[name] for name in names])[self._kind]
-        span = np.maximum(np.array([shape.n_widths, shape.n_C]) - 1.0, 1.0)
-        share = self._place / span
-        self._prior = prior + GROWTH_C * share[:, 1] + GROWTH_WIDTH * (1.0 - share[:, 0])
+        span = np.maximum(np.array(shape, dtype=np.float64) - 1.0, 1.0)
+        narrow, c = 1.0 - self._place[:, 0] / span[0], self._place[:, 1] / span[1]
+        offset = np.array([PRIOR[name] for name in names])[self._kind]
+        self._prior = offset + GROWTH_C * c + GROWTH_WIDTH * narrow
         self._weight = np.full(len(self.edges), PRIOR_WEIGHT)
         self._sum = np.zeros(len(self.edges))
 

@@ -138,6 +138,8 @@ class Plan:
     name: str
     chains: tuple[Chain, ...]
     work: Mapping[str, FloatArray] = field(default_factory=dict)
+    #: For chains whose first step begins from a step of another: its key and that step's number.
+    links: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
     def with_work(self, work: Mapping[str, Any]) -> Plan:
         """The same plan with the counted work of chains, by their keys: (fold, factor) arrays."""
@@ -150,8 +152,13 @@ class Plan:
 
     def edges(self) -> Iterator[tuple[Node | None, Node, str]]:
         """(parent, child, seed) of every node."""
+        nodes = {chain.key: [node for _, node, _ in chain.edges()] for chain in self.chains}
         for chain in self.chains:
-            yield from chain.edges()
+            for k, (parent, child, seed) in enumerate(chain.edges()):
+                if k == 0 and chain.key in self.links:
+                    key, step = self.links[chain.key]
+                    parent = nodes[key][step]
+                yield parent, child, seed
 
     def __str__(self) -> str:
         lines = [f"plan {self.name!r}: {self.n_nodes} solves in {len(self.chains)} chains"]
@@ -173,10 +180,17 @@ class Plan:
                 word = f"C={chain.factors[step.factor]:g}"
                 if work is not None:
                     word += f" ({work[h, step.factor]:.2g})"
-                if step.parent == ROOT:
+                if k == 0 and chain.key in self.links:
+                    words.append(f"{step.seed} from {self._describe_link(chain.key)}: {word}")
+                elif step.parent == ROOT:
                     words.append(f"{step.seed} {word}")
                 elif step.parent == k - 1 and chain.steps[k - 1].fold == fold:
                     words.append(f"{word}")
                 else:
                     words.append(f"{step.seed} from fold {chain.steps[step.parent].fold}: {word}")
             yield f"  fold {fold}: " + " -> ".join(words)
+
+    def _describe_link(self, key: str) -> str:
+        other, step = self.links[key]
+        chain = next(chain for chain in self.chains if chain.key == other)
+        return f"{chain.label}, C={chain.factors[chain.steps[step].factor]:g}"

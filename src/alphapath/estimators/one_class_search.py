@@ -1,0 +1,273 @@
+"""OneClassSearch: C and kernel width of OneClassMaxMinOver, over a tree of solutions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, OutlierMixin, _fit_context, clone
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ..kernels import KernelStore, Rbf
+from ..problem import FloatArray
+from ..search.grid_plan import plan_of_tree
+from ..search.grid_tree import TREES, cheapest_tree
+from ..search.grid_walk import walk_learning, walk_parts
+from ..search.one_class_grid import GridSolutions, Limits, OneClassGrid, measure_costs
+from .maxminover import OneClassMaxMinOver, gamma_of
+from .merge_rows import MergedRows
+from .one_class_nodes import NodeModels
+
+PLAN_NAMES = (*TREES, "arborescence", "learned")
+
+
+class OneClassSearch(OutlierMixin, BaseEstimator):
+    """Grid search over C and sigma of OneClassMaxMinOver, every node begun from a neighbour.
+
+    Parameters
+    ----------
+    estimator : OneClassMaxMinOver
+        Its C, gamma and sigma are those of the grid; the rest is kept.
+    param_grid : dict
+        "C" and either "sigma" or "gamma": lists of positive numbers.
+    plan : {"heuristic", "arborescence", "learned", "sequential", "independent"}
+        Which solution a node begins from. "heuristic": up along C at the widest kernel, from width
+        to width at the largest C, down along C everywhere. "arborescence": the cheapest tree for
+        given `costs`, which are measured first where there are none (about as expensive as
+        "independent"). "learned": costs are learnt on the way. "sequential": the node before.
+    scoring : str or callable, default="leave_one_out"
+        "leave_one_out": minus the leave-one-out error, the share of rows that a model trained
+        without them rejects. Everything else needs a labelled validation part: "roc_auc" (the area
+        under the curve of the decision values), any name of a scorer, or scorer(estimator, X, y).
+    costs : dict or None, default=None
+        Costs of edges for plan="arborescence": (parent, child) to a number, with parent -1 for a
+        cold start; nodes count from narrow to wide and within a width from small to large C.
+    refit : bool, default=True
+        Whether to set best_estimator_ and offer its methods.
+    n_parts : int, default=1
+        Parts that the tree is cut into, each begun from nothing.
+    n_jobs : int or None, default=None
+        Threads that solve the parts; the result depends on n_parts alone.
+
+    Attributes
+    ----------
+    results_ : dict of arrays, one value a node
+        param_C, param_sigma (or param_gamma), score, rank, leave_one_out_error, n_support,
+        relative_gap, status, n_iter, fit_time, parent (-1 for a cold start).
+    best_index_, best_score_, best_params_, best_estimator_
+        Of equal scores the narrowest kernel wins, then the smallest C.
+    plan_ : Plan
+        Chains on one kernel and the links between them; `print(plan_)` shows them.
+    tree_ : GridTree
+        The tree that was walked.
+    edge_costs_ : dict or None
+        What was measured for plan="arborescence".
+    n_iter_ : int
+        Iterations of all nodes together, without those of measuring costs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from alphapath import OneClassMaxMinOver
+    >>> from alphapath.model_selection import OneClassSearch
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> grid = {"C": np.geomspace(1, 1e3, 4), "sigma": np.geomspace(0.3, 5, 4)}
+    >>> search = OneClassSearch(OneClassMaxMinOver(), grid).fit(X)
+    >>> search.best_estimator_.predict([[0.0, 0.0], [40.0, 0.0]])
+    array([ 1, -1])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [HasMethods(["fit", "score_samples"])],
+        "param_grid": [Mapping],
+        "plan": [StrOptions(set(PLAN_NAMES))],
+        "scoring": [str, callable],
+        "costs": [None, Mapping],
+        "refit": ["boolean"],
+        "n_parts": [Interval(Integral, 1, None, closed="left")],
+        "n_jobs": [None, Integral],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Mapping[str, ArrayLike],
+        *,
+        plan: str = "heuristic",
+        scoring: Any = "leave_one_out",
+        costs: Mapping[tuple[int, int], float] | None = None,
+        refit: bool = True,
+        n_parts: int = 1,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.plan = plan
+        self.scoring = scoring
+        self.costs = costs
+        self.refit = refit
+        self.n_parts = n_parts
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        validation: tuple[Any, Any] | None = None,
+    ) -> Self:
+        """Solve the grid on X and choose a node.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows of the one class.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+        validation : (X, y) or None
+            Labelled rows, +1 (or True) inliers and -1 (or False) outliers; needed by every scoring
+            but "leave_one_out".
+        """
+        name, widths, C_values = read_grid(self.estimator, self.param_grid)
+        if validation is None and self.scoring != "leave_one_out":
+            raise ValueError(
+                f"scoring={self.scoring!r} needs labelled rows; pass validation=(X, y), or use "
+                f"scoring='leave_one_out'."
+            )
+        model = clone(self.estimator).set_params(gamma="scale", sigma=1.0)
+        model._validate_params()
+        rows = model._prepare(X, sample_weight, merge=True)
+        store = KernelStore(rows.X, memory_limit=model.memory_limit)
+        store.keep_products()
+        limits = Limits(model.gap_tol, model.max_iter, model.time_limit)
+        gammas = [gamma_of(width) if name == "sigma" else float(width) for width in widths]
+        kernels = [Rbf(gamma) for gamma in gammas]
+        grid = OneClassGrid(store, kernels, C_values, rows.weights, limits, model.solver)
+        solutions = self._solve(grid)
+        labels = [f"{name}={width:g}" for width in widths]
+        self.plan_ = plan_of_tree(self.tree_, self.plan, labels, [float(C) for C in C_values])
+        self._read_solutions(solutions, rows, name, widths, C_values)
+        axes = {"C": C_values, name: widths}
+        self._models = NodeModels(model, kernels, solutions, rows, axes)
+        self._choose(validation)
+        return self
+
+    # -- what a fitted search offers
+
+    def estimator_at(self, index: int) -> OneClassMaxMinOver:
+        """The fitted estimator of a node, a row of results_; nothing is solved again."""
+        check_is_fitted(self, "results_")
+        return self._models.model_of(index)
+
+    @available_if(lambda self: self.refit)
+    def decision_function(self, X: Any) -> FloatArray:
+        """That of the best estimator."""
+        check_is_fitted(self, "best_estimator_")
+        values: FloatArray = self.best_estimator_.decision_function(X)
+        return values
+
+    @available_if(lambda self: self.refit)
+    def score_samples(self, X: Any) -> FloatArray:
+        """That of the best estimator."""
+        check_is_fitted(self, "best_estimator_")
+        values: FloatArray = self.best_estimator_.score_samples(X)
+        return values
+
+    @available_if(lambda self: self.refit)
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """+1 for inliers, -1 for outliers, by the best estimator."""
+        check_is_fitted(self, "best_estimator_")
+        labels: NDArray[np.intp] = self.best_estimator_.predict(X)
+        return labels
+
+    # -- the walk
+
+    def _solve(self, grid: OneClassGrid) -> GridSolutions:
+        """Walk the tree that the plan names, or that it makes on the way."""
+        self.edge_costs_ = None
+        solutions = GridSolutions(grid.shape, grid.store.n)
+        if self.plan == "learned":
+            self.tree_ = walk_learning(grid, solutions)
+            return solutions
+        if self.plan == "arborescence":
+            costs = self.costs
+            if costs is None:
+                costs, _ = measure_costs(grid)
+                self.edge_costs_ = costs
+            tree = cheapest_tree(grid.shape, costs)
+        else:
+            tree = TREES[self.plan](grid.shape)
+        self.tree_ = walk_parts(grid, tree, solutions, self.n_parts, self.n_jobs)
+        return solutions
+
+    def _read_solutions(
+        self,
+        solutions: GridSolutions,
+        rows: MergedRows,
+        name: str,
+        widths: FloatArray,
+        C_values: FloatArray,
+    ) -> None:
+        n_widths, n_C = solutions.shape
+        is_support = solutions.beta > 0.0
+        n_rows = np.bincount(rows.instance_of[rows.row_weights > 0.0], minlength=len(rows.weights))
+        self.results_ = {
+            "param_C": np.tile(C_values, n_widths),
+            f"param_{name}": np.repeat(widths, n_C),
+            "leave_one_out_error": is_support @ rows.weights / rows.weights.sum(),
+            "n_support": is_support @ n_rows,
+            "relative_gap": solutions.relative_gap,
+            "status": solutions.status,
+            "n_iter": solutions.n_iter,
+            "fit_time": solutions.seconds,
+            "parent": np.array(self.tree_.parents),
+        }
+        self.n_iter_ = int(solutions.n_iter.sum())
+
+    def _choose(self, validation: tuple[Any, Any] | None) -> None:
+        if validation is None:
+            score = -self.results_["leave_one_out_error"]
+        else:
+            score = self._models.score(self.scoring, *validation)
+        self.results_["score"] = score
+        order = np.argsort(-score, kind="stable")
+        self.results_["rank"] = np.searchsorted(np.sort(-score), -score) + 1
+        self.best_index_ = int(order[0])
+        self.best_score_ = float(score[self.best_index_])
+        self.best_params_ = self._models.params_of(self.best_index_)
+        if self.refit:
+            self.best_estimator_ = self.estimator_at(self.best_index_)
+            self.offset_ = self.best_estimator_.offset_
+
+
+def read_grid(
+    estimator: Any, param_grid: Mapping[str, ArrayLike]
+) -> tuple[str, FloatArray, FloatArray]:
+    """("sigma" or "gamma", widths from narrow to wide, C ascending)."""
+    if not isinstance(estimator, OneClassMaxMinOver) or estimator.kernel != "rbf":
+        raise ValueError(
+            f"estimator is {estimator!r}; the search over widths is for OneClassMaxMinOver with "
+            f"kernel='rbf'."
+        )
+    names = set(param_grid)
+    if names not in ({"C", "sigma"}, {"C", "gamma"}):
+        raise ValueError(
+            f"param_grid has the names {sorted(names)}; it must have 'C' and either 'sigma' or "
+            f"'gamma'."
+        )
+    values = {key: np.unique(np.asarray(param_grid[key], dtype=np.float64)) for key in names}
+    for key, numbers in values.items():
+        if numbers.size == 0 or not (np.isfinite(numbers) & (numbers > 0.0)).all():
+            raise ValueError(
+                f"param_grid[{key!r}] is {param_grid[key]!r}; it must be a list of positive "
+                f"numbers."
+            )
+    name = "sigma" if "sigma" in names else "gamma"
+    widths = values[name] if name == "sigma" else values[name][::-1].copy()
+    return name, widths, values["C"]
