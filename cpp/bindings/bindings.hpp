@@ -13,6 +13,7 @@ void bind_kernels(nanobind::module_& m);
 void bind_solvers(nanobind::module_& m);
 void bind_sequence(nanobind::module_& m);
 void bind_one_class(nanobind::module_& m);
+void bind_paths(nanobind::module_& m);
 
 /// Ctrl-C and other signals while native code runs without the GIL.
 class SignalWatch {

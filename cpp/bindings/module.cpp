@@ -67,4 +67,5 @@ NB_MODULE(_core, m) {
   alphapath::bindings::bind_solvers(m);
   alphapath::bindings::bind_sequence(m);
   alphapath::bindings::bind_one_class(m);
+  alphapath::bindings::bind_paths(m);
 }

@@ -1,0 +1,177 @@
+#include "bindings.hpp"
+
+#include "arrays.hpp"
+#include "growing_gram.hpp"
+#include "path_walker.hpp"
+
+#include <stdexcept>
+#include <string>
+
+namespace alphapath::bindings {
+
+namespace {
+
+using nb::literals::operator""_a;
+
+std::span<const double> sized(const Vector& v, std::size_t n, const char* name) {
+  if (v.shape(0) != n)
+    throw std::invalid_argument(std::string(name) + " has " + std::to_string(v.shape(0)) +
+                                " values; there must be " + std::to_string(n) + ".");
+  return {v.data(), n};
+}
+
+template <class T> nb::ndarray<nb::numpy, T> copy_of(const T* values, std::size_t n) {
+  T* copy = new T[n > 0 ? n : 1];
+  std::copy_n(values, n, copy);
+  nb::capsule owner(copy, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+  return nb::ndarray<nb::numpy, T>(copy, {n}, owner);
+}
+
+template <class T> nb::ndarray<nb::numpy, T> copy_of(const std::vector<T>& values) {
+  return copy_of(values.data(), values.size());
+}
+
+/// A walker and the kernel it reads.
+struct HeldWalker {
+  nb::object kernel;
+  PathWalker walker;
+
+  HeldWalker(nb::object gram, double epsilon, bool has_equality, bool is_centred)
+      : kernel(std::move(gram)), walker(checked(kernel), {epsilon, has_equality, is_centred}) {}
+
+  static const KernelRows& checked(const nb::object& gram) {
+    const KernelRows& rows = nb::cast<const KernelRows&>(gram);
+    if (rows.precision() != Precision::float64)
+      throw std::invalid_argument("A path needs kernel values in float64; these are float32.");
+    return rows;
+  }
+  std::size_t n() const { return nb::cast<const KernelRows&>(kernel).size(); }
+};
+
+int walk(HeldWalker& self, double to, std::int64_t max_events, double time_limit) {
+  SignalWatch signals;
+  const PathStatus status = [&] {
+    nb::gil_scoped_release release;
+    Watch watch(time_limit, signals.question());
+    return self.walker.walk(to, max_events, watch);
+  }();
+  signals.raise_caught(true);
+  return static_cast<int>(status);
+}
+
+void define(HeldWalker& self, const Indices& instances, const Vector& targets,
+            const Vector& lower_scale, const Vector& upper_scale) {
+  const std::vector<std::size_t> which = as_positions(instances, self.n());
+  self.walker.define(which, sized(targets, which.size(), "targets"),
+                     sized(lower_scale, which.size(), "lower_scale"),
+                     sized(upper_scale, which.size(), "upper_scale"));
+}
+
+nb::dict pieces_of(HeldWalker& self) {
+  const PathPieces p = self.walker.take_pieces();
+  nb::dict d;
+  d["tau"] = copy_of(p.tau);
+  d["bias"] = copy_of(p.bias);
+  d["bias_rate"] = copy_of(p.bias_rate);
+  d["first"] = copy_of(p.first);
+  d["members"] = copy_of(p.members);
+  d["beta"] = copy_of(p.beta);
+  d["beta_rate"] = copy_of(p.beta_rate);
+  d["watched"] = copy_of(p.watched);
+  d["watched_rate"] = copy_of(p.watched_rate);
+  d["change_piece"] = copy_of(p.change_piece);
+  d["change_instance"] = copy_of(p.change_instance);
+  d["change_place"] = copy_of(p.change_place);
+  return d;
+}
+
+void bind_walker(nb::module_& m) {
+  nb::class_<PathCounts>(m, "PathCounts", "Work done along a path.")
+      .def_ro("n_events", &PathCounts::n_events)
+      .def_ro("n_steps", &PathCounts::n_steps)
+      .def_ro("n_exchanges", &PathCounts::n_exchanges)
+      .def_ro("n_jumps", &PathCounts::n_jumps)
+      .def_ro("n_ramps", &PathCounts::n_ramps)
+      .def_ro("n_refreshes", &PathCounts::n_refreshes)
+      .def_ro("n_updates", &PathCounts::n_updates);
+  nb::class_<HeldWalker>(m, "PathWalker", "Follows the exact solution while the problem moves.")
+      .def(nb::init<nb::object, double, bool, bool>(), "gram"_a, "epsilon"_a = 0.0,
+           "has_equality"_a = true, "is_centred"_a = false)
+      .def("define", &define, "instances"_a, "targets"_a, "lower_scale"_a, "upper_scale"_a,
+           "Describe instances; they become absent.")
+      .def(
+          "start",
+          [](HeldWalker& self, const Vector& beta, const Vector& weights) {
+            return static_cast<int>(self.walker.start(sized(beta, self.n(), "beta"),
+                                                      sized(weights, self.n(), "weights")));
+          },
+          "beta"_a, "weights"_a, "Begin at a feasible beta.")
+      .def(
+          "grow", [](HeldWalker& self) { self.walker.grow(); }, "The kernel has more slots.")
+      .def(
+          "aim",
+          [](HeldWalker& self, const Vector& c0, const Vector& dc, double from) {
+            self.walker.aim(sized(c0, self.n(), "c0"), sized(dc, self.n(), "dc"), from);
+          },
+          "c0"_a, "dc"_a, "start"_a, "Weights c0 + tau dc from tau = start.")
+      .def(
+          "drive",
+          [](HeldWalker& self, const Indices& adds, const Vector& weights, const Indices& removes) {
+            const auto in = as_positions(adds, self.n()), out = as_positions(removes, self.n());
+            self.walker.drive(in, sized(weights, in.size(), "weights"), out);
+          },
+          "adds"_a, "weights"_a, "removes"_a, "Instances that come and go until tau = 1.")
+      .def("walk", &walk, "to"_a, "max_events"_a, "time_limit"_a = 0.0,
+           "Follow the path; the status is a PathStatus.")
+      .def(
+          "refresh",
+          [](HeldWalker& self) {
+            nb::gil_scoped_release release;
+            return self.walker.refresh();
+          },
+          "Recompute the residuals; returns the KKT violation.")
+      .def(
+          "record",
+          [](HeldWalker& self, bool is_on, const Indices& watched) {
+            self.walker.record(is_on, as_positions(watched, self.n()));
+          },
+          "is_on"_a, "watched"_a, "Keep the pieces from now on.")
+      .def("take_pieces", &pieces_of, "The pieces kept so far.")
+      .def_prop_ro("tau", [](const HeldWalker& self) { return self.walker.tau(); })
+      .def_prop_ro("bias", [](const HeldWalker& self) { return self.walker.bias(); })
+      .def_prop_ro("n_margin", [](const HeldWalker& self) { return self.walker.n_margin(); })
+      .def_prop_ro("rounding_floor",
+                   [](const HeldWalker& self) { return self.walker.rounding_floor(); })
+      .def_prop_ro("counts", [](const HeldWalker& self) { return self.walker.counts(); })
+      .def("beta", [](HeldWalker& self) { return copy_of(self.walker.betas().data(), self.n()); })
+      .def("residuals",
+           [](HeldWalker& self) { return copy_of(self.walker.residuals().data(), self.n()); })
+      .def("places", [](HeldWalker& self) {
+        std::vector<std::int8_t> places;
+        for (std::size_t i = 0; i < self.n(); ++i)
+          places.push_back(static_cast<std::int8_t>(self.walker.places()[i]));
+        return copy_of(places);
+      });
+}
+
+} // namespace
+
+void bind_paths(nb::module_& m) {
+  nb::class_<GrowingGram, KernelRows>(m, "GrowingGram", "A kernel matrix that grows.")
+      .def(nb::init<std::size_t>(), "n_slots"_a)
+      .def_prop_ro("n", &GrowingGram::size)
+      .def_prop_ro("nbytes", &GrowingGram::nbytes)
+      .def("reserve", &GrowingGram::reserve, "n_slots"_a)
+      .def(
+          "fill",
+          [](GrowingGram& self, std::size_t slot, const Indices& others, const Vector& values) {
+            const auto which = as_positions(others, self.size());
+            if (slot >= self.size())
+              throw nb::index_error("The slot does not exist.");
+            self.fill(slot, which, sized(values, which.size(), "values").data());
+          },
+          "slot"_a, "others"_a, "values"_a, "K(slot, others) and its mirror image.");
+  bind_walker(m);
+}
+
+} // namespace alphapath::bindings

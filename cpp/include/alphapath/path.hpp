@@ -1,0 +1,53 @@
+// What a path along weights records: where it turned, and the affine pieces in between.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace alphapath {
+
+/// Where an instance is. The numbers are part of the Python interface (alphapath.paths).
+enum class Place : std::int8_t {
+  outside = 0, // beta = 0
+  margin = 1,  // beta between its bounds, its residual on the margin
+  above = 2,   // beta at the upper bound
+  below = 3,   // beta at the lower bound
+  driven = 4,  // beta moves as it is told
+  absent = 5   // weight 0 for good: no condition holds
+};
+
+enum class PathStatus {
+  arrived = 0,
+  event_limit = 1,
+  time_limit = 2,
+  interrupted = 3,
+  not_definite = 4, // a pivot that only a kernel that is not positive semi-definite gives
+  unbounded = 5     // the sum can not be kept: nobody is left to move
+};
+
+struct PathCounts {
+  std::int64_t n_events = 0;    // sets changed
+  std::int64_t n_steps = 0;     // of positive length: the breakpoints
+  std::int64_t n_exchanges = 0; // dependent members swapped
+  std::int64_t n_jumps = 0;     // of the bias, with no margin member
+  std::int64_t n_ramps = 0;     // ties broken by a perturbation that was taken back
+  std::int64_t n_refreshes = 0; // residuals and factor from scratch
+  std::int64_t n_updates = 0;   // of the factor
+};
+
+/// Piece k holds on [tau[k], tau[k + 1]]: bias + (t - tau) bias_rate, and likewise the beta of the
+/// margin members first[k] .. first[k + 1] and the residuals of the watched instances.
+/// Everybody else is at a bound; change c (of pieces >= change_piece[c]) says at which.
+struct PathPieces {
+  std::vector<double> tau, bias, bias_rate;
+  std::vector<std::int64_t> first;
+  std::vector<std::uint32_t> members;
+  std::vector<double> beta, beta_rate;
+  std::vector<double> watched, watched_rate;
+  std::vector<std::int64_t> change_piece;
+  std::vector<std::uint32_t> change_instance;
+  std::vector<std::int8_t> change_place;
+};
+
+} // namespace alphapath

@@ -1,0 +1,35 @@
+// A kernel matrix whose instances come and go: slots are filled, reused, and more are made.
+#pragma once
+
+#include "alphapath/kernel_rows.hpp"
+#include "buffer.hpp"
+
+#include <vector>
+
+namespace alphapath {
+
+class GrowingGram final : public KernelRows {
+public:
+  explicit GrowingGram(std::size_t n_slots) { reserve(n_slots); }
+
+  std::size_t size() const override { return diagonal_.size(); }
+  std::size_t stride() const override { return padded(size()); }
+  Precision precision() const override { return Precision::float64; }
+  const void* full() const override { return values_.data(); }
+  KernelRow row(std::size_t i) const override { return {values_.data() + i * stride(), nullptr}; }
+  void prefetch(std::span<const std::size_t>) const override {}
+  std::span<const double> diagonal() const override { return diagonal_; }
+  std::span<const double> offset() const override { return offsets_; }
+  std::size_t nbytes() const { return values_.nbytes(); }
+
+  /// More slots, their values 0; rows move.
+  void reserve(std::size_t n_slots);
+  /// K(slot, others[k]) = values[k] and its mirror image.
+  void fill(std::size_t slot, std::span<const std::size_t> others, const double* values);
+
+private:
+  Buffer<double> values_;
+  std::vector<double> diagonal_, offsets_;
+};
+
+} // namespace alphapath

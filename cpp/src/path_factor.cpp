@@ -1,0 +1,122 @@
+#include "path_factor.hpp"
+
+#include "alphapath/blas.hpp"
+#include "simd/isa.hpp"
+#include "simd/path_loops.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+namespace alphapath {
+
+void PathFactor::reserve(std::size_t m) {
+  if (m <= capacity_)
+    return;
+  const std::size_t capacity = padded(std::max(m, capacity_ + capacity_ / 2 + 16));
+  Buffer<double> wider(capacity * capacity);
+  for (std::size_t c = 0; c < size_; ++c)
+    std::copy_n(lower_.data() + c * capacity_ + c, size_ - c, wider.data() + c * capacity + c);
+  lower_ = std::move(wider);
+  capacity_ = capacity;
+}
+
+void PathFactor::solve_forward(double* x) const {
+  const int n = static_cast<int>(size_), ld = static_cast<int>(capacity_), stride = 1;
+  if (n > 0)
+    blas().dtrsv("L", "N", "N", &n, lower_.data(), &ld, x, &stride);
+}
+
+void PathFactor::solve_backward(double* x) const {
+  const int n = static_cast<int>(size_), ld = static_cast<int>(capacity_), stride = 1;
+  if (n > 0)
+    blas().dtrsv("L", "T", "N", &n, lower_.data(), &ld, x, &stride);
+}
+
+bool PathFactor::factor(std::size_t m, double least, std::span<const double> diagonal) {
+  size_ = 0;
+  const int n = static_cast<int>(m), ld = static_cast<int>(capacity_);
+  int info = 0;
+  if (m > 0)
+    blas().dpotrf("L", &n, lower_.data(), &ld, &info);
+  if (info != 0)
+    return false;
+  for (std::size_t c = 0; c < m; ++c) {
+    const double root = lower_[c * capacity_ + c];
+    if (!(root * root > least * diagonal[c]))
+      return false;
+  }
+  size_ = m;
+  ones_.assign(m, 1.0);
+  solve_forward(ones_.data());
+  return true;
+}
+
+double PathFactor::try_insert(std::span<const double> a, double own) {
+  tried_.assign(a.begin(), a.end());
+  solve_forward(tried_.data());
+  tried_pivot_ = own - std::inner_product(tried_.begin(), tried_.end(), tried_.begin(), 0.0);
+  return own > 0 ? tried_pivot_ / own : tried_pivot_;
+}
+
+void PathFactor::insert_tried() {
+  reserve(size_ + 1);
+  const double root = std::sqrt(tried_pivot_);
+  for (std::size_t c = 0; c < size_; ++c)
+    lower_[c * capacity_ + size_] = tried_[c];
+  lower_[size_ * capacity_ + size_] = root;
+  const double known = std::inner_product(tried_.begin(), tried_.end(), ones_.begin(), 0.0);
+  ones_.push_back((1.0 - known) / root);
+  ++size_;
+}
+
+void PathFactor::null_direction(std::span<double> z) const {
+  for (std::size_t k = 0; k < size_; ++k)
+    z[k] = -tried_[k];
+  solve_backward(z.data());
+}
+
+void PathFactor::remove(std::size_t k) {
+  const std::size_t n_below = size_ - k - 1;
+  scratch_.assign(lower_.data() + k * capacity_ + k + 1, lower_.data() + k * capacity_ + size_);
+  for (std::size_t c = 0; c < k; ++c) {
+    double* column = lower_.data() + c * capacity_ + k;
+    std::memmove(column, column + 1, n_below * sizeof(double));
+  }
+  const auto rotate_into = ALPHAPATH_DISPATCH(rotate_into);
+  double carried = ones_[k];
+  for (std::size_t j = k + 1; j < size_; ++j) {
+    const double* from = lower_.data() + j * capacity_ + j;
+    double* v = scratch_.data() + (j - k - 1);
+    const double root = std::hypot(from[0], v[0]);
+    const double c = from[0] / root, s = v[0] / root;
+    rotate_into(c, s, from, v, lower_.data() + (j - 1) * capacity_ + (j - 1), size_ - j);
+    const double own = ones_[j];
+    ones_[j - 1] = c * own + s * carried;
+    carried = c * carried - s * own;
+  }
+  ones_.pop_back();
+  --size_;
+}
+
+double PathFactor::solve_bordered(std::span<double> x, double total) const {
+  solve_forward(x.data());
+  double own = 0, square = 0;
+  for (std::size_t k = 0; k < size_; ++k) {
+    own += ones_[k] * x[k];
+    square += ones_[k] * ones_[k];
+  }
+  const double shift = (own - total) / square;
+  for (std::size_t k = 0; k < size_; ++k)
+    x[k] -= shift * ones_[k];
+  solve_backward(x.data());
+  return shift;
+}
+
+void PathFactor::solve(std::span<double> x) const {
+  solve_forward(x.data());
+  solve_backward(x.data());
+}
+
+} // namespace alphapath

@@ -1,0 +1,65 @@
+// Cholesky factor of the margin set's kernel block that follows a path: one member in or out in
+// O(m^2).
+//
+//   A = K_MM + sigma 1 1' = L L'
+//
+// With the equality constraint sigma > 0 makes A positive definite exactly when the bordered system
+// [0 1'; 1 K_MM] is nonsingular (K_MM alone need not be definite). p = L^-1 1 is kept along: it is
+// one more row of L under every rotation, so the bias of a direction costs no solve of its own.
+// (Paper: M. Karasuyama, appendices A and B, for K_MM itself.)
+#pragma once
+
+#include "buffer.hpp"
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace alphapath {
+
+class PathFactor {
+public:
+  std::size_t size() const { return size_; }
+  void clear() { size_ = 0; }
+
+  /// Factors the m x m matrix whose lower triangle `fill(column, out)` writes: out[r] = A(r,
+  /// column) for r >= column. False where a relative pivot is not above `least`; the factor is then
+  /// empty.
+  template <class Fill> bool assign(std::size_t m, double least, Fill fill) {
+    reserve(m);
+    std::vector<double> diagonal(m);
+    for (std::size_t c = 0; c < m; ++c) {
+      fill(c, lower_.data() + c * capacity_);
+      diagonal[c] = lower_[c * capacity_ + c];
+    }
+    return factor(m, least, diagonal);
+  }
+
+  /// L^-1 a for a new member with A-column `a` and diagonal `own`; returns the relative pivot.
+  double try_insert(std::span<const double> a, double own);
+  /// The member of the last try becomes the last one.
+  void insert_tried();
+  /// z with A (z, 1) = 0 but for the pivot of the last try: -A^-1 a.
+  void null_direction(std::span<double> z) const;
+  void remove(std::size_t k);
+
+  /// x = A^-1 (x - shift 1), where shift makes sum(x) = total; returns the shift.
+  double solve_bordered(std::span<double> x, double total) const;
+  /// x = A^-1 x.
+  void solve(std::span<double> x) const;
+
+private:
+  bool factor(std::size_t m, double least, std::span<const double> diagonal);
+  void reserve(std::size_t m);
+  void solve_forward(double* x) const;
+  void solve_backward(double* x) const;
+
+  std::size_t size_ = 0, capacity_ = 0;
+  Buffer<double> lower_;      // column-major, leading dimension capacity_
+  std::vector<double> ones_;  // p
+  std::vector<double> tried_; // L^-1 a of the last try
+  double tried_pivot_ = 0;
+  std::vector<double> scratch_;
+};
+
+} // namespace alphapath

@@ -1,0 +1,179 @@
+// Follows the exact solution of the box problem while weights, targets or single betas move.
+//
+//   minimise 1/2 beta'K beta - r(tau)'beta + epsilon |beta|_1
+//   lower_scale c(tau) <= beta <= upper_scale c(tau),  sum(beta) = 0 (with a bias)
+//   c(tau) = c0 + tau dc;   driven: beta_i = d0_i + tau dd_i, whatever its residual
+//
+// The residual e = K beta + b - r is, for optimal beta:
+//   beta = 0:               -epsilon <= e <= epsilon  (one side only where the box has one)
+//   0 < beta < upper:        e = -epsilon   (the margin);   beta = upper:  e <= -epsilon
+//   lower < beta < 0:        e = +epsilon                   beta = lower:  e >= +epsilon
+// so each place of an instance is an interval [lo, hi] of e, and the next event is the first e to
+// leave its interval or the first margin beta to meet its (moving) bound. Between events
+//   [K_MM 1; 1' 0] [dbeta_M; db] = -[(K rates)_M; sum(rates)],   rates those of bounded betas.
+// (Paper: M. Karasuyama, chapters 3 and 4, equations 3.9-3.14 and 4.18-4.23.)
+//
+// What keeps it from breaking: only an instance whose residual really leaves its interval enters,
+// one at a time; one that depends on the margin set is exchanged along the null vector; drift is
+// handed to the targets and returned over what is left of the walk; ties that cycle are broken the
+// same way.
+#pragma once
+
+#include "alphapath/interrupt.hpp"
+#include "alphapath/kernel_rows.hpp"
+#include "alphapath/path.hpp"
+#include "path_factor.hpp"
+
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace alphapath {
+
+/// Rates below this share of what they are a sum of are rounding.
+inline constexpr double relative_noise = 1e-14;
+
+struct PathModel {
+  double epsilon = 0;
+  bool has_equality = true;
+  /// Whether stored kernel values are inner products about one fixed origin already.
+  bool is_centred = false;
+};
+
+class PathWalker {
+public:
+  PathWalker(const KernelRows& kernel, const PathModel& model);
+
+  // -- the instances and where they are; call between walks
+
+  /// Describes instances; they become absent, with beta = 0. Their residuals are computed.
+  void define(std::span<const std::size_t> instances, std::span<const double> targets,
+              std::span<const double> lower_scale, std::span<const double> upper_scale);
+  /// Begins at `beta` with weights c: feasible, near the optimum or not. Walks from here begin on
+  /// the optimum of targets moved so that beta is optimal, and return to the true ones.
+  PathStatus start(std::span<const double> beta, std::span<const double> weights);
+  /// The kernel has more instances than before (absent ones).
+  void grow();
+
+  // -- walking
+
+  /// Weights c0 + tau dc from tau = from, where they are the present ones.
+  void aim(std::span<const double> c0, std::span<const double> dc, double from);
+  /// Until the next arrival, adds (absent so far) enter with these weights and removes go out.
+  void drive(std::span<const std::size_t> adds, std::span<const double> weights,
+             std::span<const std::size_t> removes);
+  PathStatus walk(double to, std::int64_t max_events, Watch& watch);
+  /// Recomputes all residuals. Returns the largest distance outside an interval.
+  double refresh();
+  void record(bool is_on, std::span<const std::size_t> watched);
+
+  // -- reading
+
+  double tau() const { return tau_; }
+  double bias() const { return bias_; } // of the stored kernel: offsets left out
+  const std::vector<double>& residuals() const { return e_; }
+  const std::vector<double>& betas() {
+    settle_betas();
+    return beta_;
+  }
+  const std::vector<Place>& places() const { return place_; }
+  std::size_t n_margin() const { return members_.size(); }
+  double rounding_floor() const;
+  const PathCounts& counts() const { return counts_; }
+  PathPieces take_pieces() { return std::exchange(pieces_, {}); }
+
+private:
+  struct Event {
+    enum Kind { none, enters, leaves } kind = none;
+    double step = 0;
+    std::size_t instance = 0; // that enters
+    std::size_t position = 0; // in the margin set, of the one that leaves
+    bool is_up = false;       // enters at hi, or leaves at its upper bound
+  };
+  struct Bounds {
+    double lower, upper, lower_rate, upper_rate;
+  };
+
+  // path_walker.cpp
+  void find_direction();
+  Event next_event(double limit) const;
+  void advance(double step);
+  void write_piece();
+  void write_change(std::size_t i);
+  bool must_end(PathStatus& status, std::int64_t max_events, Watch& watch) const;
+
+  // path_moves.cpp
+  PathStatus enter(std::size_t i, bool at_hi);
+  PathStatus insert(std::size_t i, bool goes_up);
+  bool exchange(std::size_t i, const double* row, bool goes_up);
+  void recentre_bias();
+  void settle_at_bound(std::size_t i, bool at_upper);
+  void take_out(std::size_t position);
+  void leave(std::size_t position, bool at_upper);
+  bool jump_bias(PathStatus& status);
+  void ramp();
+  void arrive();
+
+  // path_start.cpp
+  void set_place(std::size_t i, Place place);
+  void set_rate(std::size_t i, double rate);
+  void choose_origin();
+  PathStatus build_factor();
+  void compute_residuals();
+  void multiply_rates();
+  void renew(PathStatus& status);
+  void hand_drift_to_targets();
+  double driven_beta(std::size_t i) const;
+  void settle_beta(std::size_t i);
+  void settle_betas();
+
+  bool is_one_piece(std::size_t i) const {
+    return model_.epsilon == 0 && lower_scale_[i] < 0 && upper_scale_[i] > 0;
+  }
+  double weight(std::size_t i) const { return c0_[i] + tau_ * dc_[i]; }
+  Bounds bounds_of(std::size_t i, double beta_side) const;
+  double margin_of(std::size_t i) const { return side_[i] > 0 ? -model_.epsilon : model_.epsilon; }
+  double block_value(const double* row, std::size_t own, std::size_t other) const {
+    return row[other] - origin_[own] - origin_[other] + sigma_;
+  }
+  const double* row_of(std::size_t position) const {
+    return static_cast<const double*>(rows_[position].data);
+  }
+  double sum_of_rates() const;
+  double random();
+
+  const KernelRows& kernel_;
+  PathModel model_;
+  std::size_t n_moving_ = 0; // rates that are not 0
+  std::size_t n_ = 0, width_ = 0; // width_: n_ rounded up, the length of the vectors
+  // One value an instance.
+  std::vector<double> target_, lower_scale_, upper_scale_, c0_, dc_;
+  std::vector<double> beta_; // of margin members; of the others as of settle_betas
+  std::vector<double> drive_end_, e_, de_, lo_, hi_, h_, rate_, return_;
+  std::vector<double> origin_;
+  std::vector<Place> place_;
+  std::vector<std::int8_t> side_; // the half of the box a margin or driven instance is in
+  // One value a margin member.
+  std::vector<std::uint32_t> members_;
+  std::vector<KernelRow> rows_;
+  std::vector<double> dbeta_;
+  std::vector<const double*> row_pointers_;
+  std::vector<double> column_;
+
+  std::vector<std::size_t> driven_;
+  PathFactor factor_;
+  double tau_ = 0, walk_end_ = 0, bias_ = 0, dbias_ = 0;
+  double sum_return_ = 0; // rate at which a defect of sum(beta) is returned
+  double sigma_ = 0, scale_ = 0, rates_size_ = 0, direction_size_ = 0, noise_ = 0, beta_noise_ = 0,
+         residual_noise_ = 0;
+  double target_scale_ = 1;
+  bool has_return_ = false, needs_correction_ = false;
+  std::int64_t n_idle_ = 0, updates_at_refresh_ = 0;
+  std::uint64_t random_ = 0x9E3779B97F4A7C15u;
+  PathCounts counts_;
+  bool is_recording_ = false;
+  std::vector<std::size_t> watched_;
+  PathPieces pieces_;
+};
+
+} // namespace alphapath
