@@ -85,6 +85,16 @@ nb::dict pieces_of(HeldWalker& self) {
   return d;
 }
 
+void fill(GrowingGram& self, const Indices& slots, const Vector& offsets, const Indices& others,
+          const Matrix& values) {
+  const auto rows = as_positions(slots, self.size()), columns = as_positions(others, self.size());
+  sized(offsets, rows.size(), "offsets");
+  if (values.shape(0) != rows.size() || values.shape(1) != columns.size())
+    throw std::invalid_argument("values must have one row a slot and one column an other slot.");
+  for (std::size_t k = 0; k < rows.size(); ++k)
+    self.fill(rows[k], offsets.data()[k], columns, values.data() + k * columns.size());
+}
+
 void bind_walker(nb::module_& m) {
   nb::class_<PathCounts>(m, "PathCounts", "Work done along a path.")
       .def_ro("n_events", &PathCounts::n_events)
@@ -162,15 +172,12 @@ void bind_paths(nb::module_& m) {
       .def_prop_ro("n", &GrowingGram::size)
       .def_prop_ro("nbytes", &GrowingGram::nbytes)
       .def("reserve", &GrowingGram::reserve, "n_slots"_a)
+      .def_prop_ro("n_rows_computed", &GrowingGram::n_rows_computed)
       .def(
-          "fill",
-          [](GrowingGram& self, std::size_t slot, const Indices& others, const Vector& values) {
-            const auto which = as_positions(others, self.size());
-            if (slot >= self.size())
-              throw nb::index_error("The slot does not exist.");
-            self.fill(slot, which, sized(values, which.size(), "values").data());
-          },
-          "slot"_a, "others"_a, "values"_a, "K(slot, others) and its mirror image.");
+          "offset", [](const GrowingGram& g) { return to_numpy(g.offset()); },
+          "K_ij = stored_ij + offset_i + offset_j.")
+      .def("fill", &fill, "slots"_a, "offsets"_a, "others"_a, "values"_a,
+           "Stored K(slots, others), one row a slot, and its mirror image.");
   bind_walker(m);
 }
 

@@ -17,8 +17,10 @@ void GrowingGram::reserve(std::size_t n_slots) {
   offsets_.resize(n_slots, 0.0);
 }
 
-void GrowingGram::fill(std::size_t slot, std::span<const std::size_t> others,
+void GrowingGram::fill(std::size_t slot, double offset, std::span<const std::size_t> others,
                        const double* values) {
+  ++n_filled_;
+  offsets_[slot] = offset;
   const std::size_t width = stride();
   double* own = values_.data() + slot * width;
   for (std::size_t k = 0; k < others.size(); ++k) {

@@ -24,11 +24,14 @@ public:
 
   /// More slots, their values 0; rows move.
   void reserve(std::size_t n_slots);
-  /// K(slot, others[k]) = values[k] and its mirror image.
-  void fill(std::size_t slot, std::span<const std::size_t> others, const double* values);
+  std::size_t n_rows_computed() const { return n_filled_; }
+  /// Stored K(slot, others[k]) = values[k] and its mirror image; true K adds the offsets of both.
+  void fill(std::size_t slot, double offset, std::span<const std::size_t> others,
+            const double* values);
 
 private:
   Buffer<double> values_;
+  std::size_t n_filled_ = 0;
   std::vector<double> diagonal_, offsets_;
 };
 

@@ -27,7 +27,9 @@ class Info:
     """Counts, times and quality of one solve.
 
     `objective`, `duality_gap` and `kkt_violation` are those of the returned beta, gradient and
-    bias, computed in double; `certify` recomputes them from the raw data.
+    bias, computed in double; `certify` recomputes them from the raw data. A path counts its events
+    as iterations; `n_breakpoints` are those at which the solution turned, `n_fallbacks` how often
+    a solver had to finish.
     """
 
     status: Status
@@ -39,6 +41,8 @@ class Info:
     n_bound_hits: int = 0
     n_refreshes: int = 0
     n_rows_computed: int = 0
+    n_breakpoints: int = 0
+    n_fallbacks: int = 0
     seed: str = "cold"
     seed_time: float = 0.0
     solve_time: float = 0.0

@@ -171,8 +171,12 @@ class BaseSVM(ModelExchange, BaseEstimator):
         )
         self.intercept_ = np.array(biases)
         self.n_kernel_rows_ = store.counts.rows_computed
+        self._remember(merged)
         self._report(infos, budget)
         return self
+
+    def _remember(self, rows: MergedRows) -> None:
+        """What a model keeps of its training rows beside the support vectors: nothing."""
 
     def _problems_on(self, view: KernelView, rows: MergedRows) -> Iterator[Problem]:
         scale = self._weight_scale(rows.targets, rows.weights)

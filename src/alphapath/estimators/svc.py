@@ -14,10 +14,11 @@ from sklearn.utils.multiclass import _ovr_decision_function, check_classificatio
 
 from ..problem import FloatArray, KernelView, Problem
 from . import one_vs_one
-from .base import POSITIVE, BaseSVM
+from .base import POSITIVE
+from .updating import WINDOW, UpdatingSVM
 
 
-class SVC(ClassifierMixin, BaseSVM):
+class SVC(ClassifierMixin, UpdatingSVM):
     """C-support vector classification, with the answers of scikit-learn's SVC.
 
     More than two classes are handled one-vs-one, all pairs on one kernel.
@@ -50,6 +51,8 @@ class SVC(ClassifierMixin, BaseSVM):
         scikit-learn's `cache_size`.
     time_limit : float or None, default=None
         Seconds after which to stop with what there is.
+    window : int or None, default=None
+        How many rows `partial_fit` and `update` keep at most: the oldest are forgotten.
 
     Attributes
     ----------
@@ -78,11 +81,12 @@ class SVC(ClassifierMixin, BaseSVM):
 
     _targets: ClassVar[Literal["labels"]] = "labels"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseSVM._parameter_constraints,
+        **UpdatingSVM._parameter_constraints,
         "C": [POSITIVE],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
         "break_ties": ["boolean"],
+        "window": WINDOW,
     }
 
     def __init__(
@@ -100,6 +104,7 @@ class SVC(ClassifierMixin, BaseSVM):
         break_ties: bool = False,
         memory_limit: Any = None,
         time_limit: float | None = None,
+        window: int | None = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -113,6 +118,7 @@ class SVC(ClassifierMixin, BaseSVM):
         self.break_ties = break_ties
         self.memory_limit = memory_limit
         self.time_limit = time_limit
+        self.window = window
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
@@ -128,6 +134,57 @@ class SVC(ClassifierMixin, BaseSVM):
             C_i = C * class_weight * sample_weight_i; a row of weight 0 is left out.
         """
         return self._fit(X, y, sample_weight)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+    ) -> Self:
+        """Add rows to the training set, exactly: the model of all rows, not a step towards it.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The rows to add, as in `fit`.
+        classes : array-like, default=None
+            All classes that will ever come; by default those of the first rows.
+
+        Examples
+        --------
+        >>> model = SVC(window=1000).partial_fit(X[:500], y[:500])   # doctest: +SKIP
+        """
+        if not hasattr(self, "dual_coef_"):
+            self._set_classes(y, classes)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"classes is {np.unique(classes)}, but the model was begun with {self.classes_}; "
+                f"leave it out, or give the same."
+            )
+        rows = self._check_addition(X, y, sample_weight)
+        return self._change(rows, np.zeros(0, dtype=np.int64))
+
+    def _set_classes(self, y: Any, classes: ArrayLike | None) -> None:
+        labels = np.unique(np.asarray(y if classes is None else classes))
+        if len(labels) < 2:
+            raise ValueError(
+                f"The rows have one class only, {labels}; give all classes that will come by "
+                f"classes=."
+            )
+        self.classes_ = labels
+
+    def _check_new_targets(self, y: Any, sample_weight: FloatArray) -> FloatArray:
+        check_classification_targets(y)
+        codes = np.searchsorted(self.classes_, y)
+        is_known = self.classes_[np.minimum(codes, len(self.classes_) - 1)] == y
+        if not is_known.all():
+            raise ValueError(
+                f"y has the label {y[np.argmin(is_known)]!r}, which is none of the classes "
+                f"{self.classes_}; give all classes that will come by classes= in the first call."
+            )
+        return codes.astype(np.float64)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Shape (n,) for two classes, else one column a class ("ovr") or a pair ("ovo")."""

@@ -12,11 +12,12 @@ from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
 from ..problem import FloatArray, KernelView, Problem
-from .base import POSITIVE, BaseSVM
+from .base import POSITIVE
 from .one_problem import OneProblemSVM
+from .updating import WINDOW, UpdatingSVM
 
 
-class SVR(RegressorMixin, OneProblemSVM):
+class SVR(RegressorMixin, OneProblemSVM, UpdatingSVM):
     """Epsilon-support vector regression, with the answers of scikit-learn's SVR.
 
     Parameters
@@ -42,6 +43,8 @@ class SVR(RegressorMixin, OneProblemSVM):
         scikit-learn's `cache_size`.
     time_limit : float or None, default=None
         Seconds after which to stop with what there is.
+    window : int or None, default=None
+        How many rows `partial_fit` and `update` keep at most: the oldest are forgotten.
 
     Attributes
     ----------
@@ -64,9 +67,10 @@ class SVR(RegressorMixin, OneProblemSVM):
 
     _targets: ClassVar[Literal["numbers"]] = "numbers"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseSVM._parameter_constraints,
+        **UpdatingSVM._parameter_constraints,
         "C": [POSITIVE],
         "epsilon": [Interval(Real, 0.0, np.inf, closed="left")],
+        "window": WINDOW,
     }
 
     def __init__(
@@ -82,6 +86,7 @@ class SVR(RegressorMixin, OneProblemSVM):
         max_iter: int = -1,
         memory_limit: Any = None,
         time_limit: float | None = None,
+        window: int | None = None,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -93,6 +98,7 @@ class SVR(RegressorMixin, OneProblemSVM):
         self.max_iter = max_iter
         self.memory_limit = memory_limit
         self.time_limit = time_limit
+        self.window = window
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
@@ -107,6 +113,22 @@ class SVR(RegressorMixin, OneProblemSVM):
             C_i = C * sample_weight_i; a row of weight 0 is left out.
         """
         return self._fit(X, y, sample_weight)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Add rows to the training set, exactly: the model of all rows, not a step towards it.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The rows to add, as in `fit`.
+
+        Examples
+        --------
+        >>> model = SVR(window=1000).partial_fit(X[:500], y[:500])   # doctest: +SKIP
+        """
+        rows = self._check_addition(X, y, sample_weight)
+        return self._change(rows, np.zeros(0, dtype=np.int64))
 
     def predict(self, X: Any) -> FloatArray:
         """Predicted values of the rows of X."""

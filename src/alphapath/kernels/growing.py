@@ -1,0 +1,188 @@
+"""A kernel matrix in double whose rows come and go: one slot a row, slots used again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .. import _core
+from ..errors import KernelError
+from .base import FloatArray, Kernel, squared_norms
+from .distances import CANCELLATION, squared_distances
+from .linear import Linear
+from .policy import parse_memory_limit, row_bytes
+from .rbf import Rbf
+
+IntArray = NDArray[np.int64]
+
+#: Slots made at once, as a share of those there are.
+GROWTH = 1.25
+
+
+class GrowingView:
+    """The kernel on rows that come and go, as solvers and paths read it.
+
+    Stored values are inner products about the first row ever seen, so that nothing is lost where a
+    kernel is nearly constant: K_ij = stored_ij + offset_i + offset_j.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Evaluated on rows; not Precomputed.
+    memory_limit : int, str or None
+        Bytes for the matrix, as in KernelStore.
+    """
+
+    def __init__(self, kernel: Kernel, memory_limit: int | float | str | None = None) -> None:
+        self.kernel = kernel
+        self.memory_limit = parse_memory_limit(memory_limit)
+        self.gram = _core.GrowingGram(0)
+        self._rows = _Rows()
+        self._is_used = np.zeros(0, dtype=bool)
+
+    @property
+    def n(self) -> int:
+        """Number of slots, empty ones included."""
+        return int(self.gram.n)
+
+    @property
+    def spare_bytes(self) -> int:
+        """What the memory limit leaves beside the matrix."""
+        return max(self.memory_limit - self.gram.nbytes, 0)
+
+    def check_room(self, n_more: int) -> None:
+        """Refuse rows for which the matrix would not fit, before anything is changed."""
+        n = int(self._is_used.sum()) + n_more
+        needed = n * row_bytes(n, "float64")
+        if needed > self.memory_limit:
+            raise KernelError(
+                f"The kernel matrix of {n} rows takes {needed} bytes, and memory_limit is "
+                f"{self.memory_limit}; raise memory_limit, or forget rows (window=)."
+            )
+
+    def insert(self, X: Any) -> IntArray:
+        """Slots for the rows of X, their kernel values computed."""
+        count = X.shape[0]
+        self.check_room(count)
+        free = np.flatnonzero(~self._is_used)
+        if free.size < count:
+            used = self.n - free.size
+            wanted = max(used + count, min(int(GROWTH * (used + count)), self._most_slots()))
+            self.gram.reserve(wanted)
+            self._is_used = np.concatenate([self._is_used, np.zeros(wanted - self._is_used.size, dtype=bool)])
+            free = np.flatnonzero(~self._is_used)
+        slots = free[:count].astype(np.int64)
+        self._rows.put(slots, X, self.n)
+        self._is_used[slots] = True
+        others = np.flatnonzero(self._is_used)
+        values, offsets = self._rows.centred(self.kernel, slots, others)
+        self.gram.fill(slots, offsets, others, values)
+        return slots
+
+    def remove(self, slots: IntArray) -> None:
+        """Free these slots; their values stay until they are used again."""
+        self._is_used[slots] = False
+
+    def rows_at(self, slots: Any) -> Any:
+        """The raw rows in these slots."""
+        return self._rows.take(slots)
+
+    def exact_rows(self, indices: Any) -> FloatArray:
+        """K[indices, :] from the raw data; 0 against empty slots."""
+        slots = np.arange(self.n)[indices]
+        used = np.flatnonzero(self._is_used)
+        values = np.zeros((slots.size, self.n))
+        values[:, used] = self.kernel.evaluate(self.rows_at(slots), self.rows_at(used))
+        return values
+
+    def _most_slots(self) -> int:
+        n = int(np.sqrt(self.memory_limit / 8.0))
+        return n // 16 * 16
+
+
+class _Rows:
+    """Raw rows by slot, dense or sparse, with what their kernel values are computed from."""
+
+    def __init__(self) -> None:
+        self._origin: Any = None
+        self._X: Any = None
+        self._about: FloatArray | None = None  # dense rows about the origin
+        self._norms: FloatArray | None = None
+        self._row_of = np.zeros(0, dtype=np.intp)  # sparse: where in _X a slot's row is
+
+    def put(self, slots: IntArray, X: Any, n_slots: int) -> None:
+        if self._X is None:
+            self._origin = X[:1]
+            if not sp.issparse(X):
+                self._X = np.zeros((n_slots, X.shape[1]))
+                self._about = np.zeros_like(self._X)
+                self._norms = np.zeros(n_slots)
+            else:
+                self._X = X[:0]
+        if sp.issparse(self._X):
+            self._put_sparse(slots, sp.csr_matrix(X), n_slots)
+            return
+        assert self._about is not None and self._norms is not None
+        if sp.issparse(X):
+            X = X.toarray()
+        if n_slots > len(self._X):
+            more = n_slots - len(self._X)
+            self._X = np.pad(self._X, ((0, more), (0, 0)))
+            self._about = np.pad(self._about, ((0, more), (0, 0)))
+            self._norms = np.pad(self._norms, (0, more))
+        self._X[slots] = X
+        about = X - self._origin
+        self._about[slots] = about
+        self._norms[slots] = squared_norms(about)
+
+    def _put_sparse(self, slots: IntArray, X: Any, n_slots: int) -> None:
+        row_of = np.zeros(n_slots, dtype=np.intp)
+        row_of[: self._row_of.size] = self._row_of
+        if self._X.shape[0] > 2 * n_slots:
+            self._X = self._X[self._row_of]
+            row_of[: self._row_of.size] = np.arange(self._row_of.size)
+        row_of[slots] = self._X.shape[0] + np.arange(slots.size)
+        self._X = sp.vstack([self._X, X], format="csr")
+        self._row_of = row_of
+
+    def take(self, slots: Any) -> Any:
+        return self._X[self._row_of[slots]] if sp.issparse(self._X) else self._X[slots]
+
+    def centred(
+        self, kernel: Kernel, slots: IntArray, others: NDArray[np.intp]
+    ) -> tuple[FloatArray, FloatArray]:
+        """(inner products about the origin, offsets of `slots`)."""
+        X, Z, origin = self.take(slots), self.take(others), self._origin
+        if isinstance(kernel, Rbf):
+            # expm1 keeps the digits of 1 - K where gamma is small; K = 1 + E and E_oo = 0.
+            squares = self._distances(slots, others) if self._about is not None else None
+            cross = np.expm1(-kernel.gamma * (squared_distances(X, Z) if squares is None else squares))
+            own = np.expm1(-kernel.gamma * self._norms_of(slots, origin))
+            theirs = np.expm1(-kernel.gamma * self._norms_of(others, origin))
+            return cross - own[:, None] - theirs, own + 0.5
+        at_origin = kernel.evaluate(X, origin)[:, 0]
+        own_origin = float(kernel.evaluate(origin, origin)[0, 0])
+        if isinstance(kernel, Linear) and self._about is not None:
+            values = self._about[slots] @ self._about[others].T
+        else:
+            values = kernel.evaluate(X, Z) - at_origin[:, None]
+            values -= kernel.evaluate(origin, Z) - own_origin
+        return np.ascontiguousarray(values), at_origin - own_origin / 2.0
+
+    def _norms_of(self, slots: Any, origin: Any) -> FloatArray:
+        if self._norms is not None:
+            return self._norms[slots]
+        return squared_distances(self.take(slots), origin)[:, 0]
+
+    def _distances(self, slots: IntArray, others: NDArray[np.intp]) -> FloatArray:
+        """|x - z|^2 from the rows about the origin; small ones by differences."""
+        assert self._about is not None and self._norms is not None
+        A, B = self._about[slots], self._about[others]
+        norms = self._norms[slots][:, None] + self._norms[others]
+        distances = norms - 2.0 * (A @ B.T)
+        i, j = np.nonzero(distances <= CANCELLATION * norms)
+        distances[i, j] = squared_norms(A[i] - B[j])
+        return distances

@@ -1,0 +1,107 @@
+"""Exact incremental and decremental learning: many instances in and out in one walk.
+
+Given the exact solution with some instances, betas of those to be removed are driven to 0 and
+betas of those to be added towards their bound, all at the same pace, while the others answer so
+that they stay optimal; an added instance that reaches its margin on the way becomes one of them
+(M. Karasuyama, chapter 3, figure 3.2; with one instance it is the single update). Returned is the
+exact solution, the same that a fit from nothing gives.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..kernels.growing import GrowingView
+from ..problem import FloatArray
+from ..solution import Solution
+from .walker import NOBODY, NOTHING, IntArray, Walker
+
+
+@dataclass(frozen=True)
+class Change:
+    """What changes at once: slots of the view that come, that go, and new weights of the rest.
+
+    Parameters
+    ----------
+    add : array of slots
+    targets, add_weights, lower_scale, upper_scale : arrays, one value a slot of `add`
+    remove : array of slots
+    weights : array of shape (n_slots,) or None
+        Weights of the instances that stay; None leaves them as they are.
+    """
+
+    add: IntArray = field(default_factory=lambda: NOBODY)
+    targets: FloatArray = field(default_factory=lambda: NOTHING)
+    add_weights: FloatArray = field(default_factory=lambda: NOTHING)
+    lower_scale: FloatArray = field(default_factory=lambda: NOTHING)
+    upper_scale: FloatArray = field(default_factory=lambda: NOTHING)
+    remove: IntArray = field(default_factory=lambda: NOBODY)
+    weights: FloatArray | None = None
+
+
+class Updater:
+    """The exact solution of one problem on the slots of a GrowingView, kept up to date.
+
+    Parameters
+    ----------
+    view : GrowingView
+    epsilon : float
+        Half-width of the tube (regression), 0 for classification.
+
+    Examples
+    --------
+    >>> updater = Updater(view, epsilon=0.1)                        # doctest: +SKIP
+    >>> updater.update(Change(add=slots, ...)).info.n_breakpoints   # doctest: +SKIP
+    """
+
+    def __init__(self, view: GrowingView, epsilon: float = 0.0) -> None:
+        self.walker = Walker(view, epsilon, is_centred=True)
+        self._is_begun = False
+
+    def update(self, change: Change, start: FloatArray | None = None) -> Solution:
+        """Make the change and return the exact solution; the first call solves from nothing.
+
+        `start`, for the first call, is a feasible beta on the slots to begin from.
+        """
+        begin = time.perf_counter()
+        walker = self.walker
+        counts = walker.native.counts
+        n_fallbacks = walker.n_fallbacks
+        if change.add.size or walker.targets.size < walker.view.n:
+            walker.define(change.add, change.targets, change.lower_scale, change.upper_scale)
+        weights = walker.weights if change.weights is None else change.weights
+        if self._is_begun and self._can_walk(change, weights):
+            self._is_begun = False  # until it arrived: an interrupt leaves the walker under way
+            walker.move(weights, change.add, change.add_weights, change.remove)
+        else:
+            self._is_begun = False
+            walker.weights = weights.copy()
+            walker.weights[change.add] = change.add_weights
+            walker.weights[change.remove] = 0.0
+            if start is None:
+                walker.solve()
+            else:
+                walker.begin(start)
+        self._is_begun = True
+        walker_fallbacks, walker.n_fallbacks = walker.n_fallbacks, walker.n_fallbacks - n_fallbacks
+        solution = walker.solution(counts, time.perf_counter() - begin)
+        walker.n_fallbacks = walker_fallbacks
+        return solution
+
+    def _can_walk(self, change: Change, weights: FloatArray) -> bool:
+        """Whether both signs can have a beta before and after: else all betas are 0 and stay 0."""
+        walker = self.walker
+        before = walker.weights > 0.0
+        after = weights > 0.0
+        after[change.add] = change.add_weights > 0.0
+        after[change.remove] = False
+        rises, falls = walker.upper_scale > 0.0, walker.lower_scale < 0.0
+        return bool(
+            (before & rises).any()
+            and (before & falls).any()
+            and (after & rises).any()
+            and (after & falls).any()
+        )

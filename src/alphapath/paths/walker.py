@@ -1,0 +1,263 @@
+"""The face of the native walker: one Problem whose exact solution is followed as it moves.
+
+The walk itself, its events and the factor of the margin set live in cpp/src/path_*. Here is what
+surrounds it: beginning from any feasible beta, checking the end against recomputed residuals, and
+handing over to SMO where a walk can not go on.
+"""
+
+from __future__ import annotations
+
+import time
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from ..errors import SolverMismatch
+from ..problem import FloatArray, Problem, Start
+from ..solution import Solution, Status, make_solution
+from ..solvers import smo
+from ..solvers.lapack import single_threaded
+
+IntArray = NDArray[np.int64]
+
+NOBODY: IntArray = np.zeros(0, dtype=np.int64)
+NOTHING: FloatArray = np.zeros(0)
+
+#: The KKT violation that counts as exact, relative to the targets, or in units of rounding.
+EXACT = 1e-10
+ROUNDING = 4.0
+#: What the solver is asked for before a walk takes over.
+ENTRY_TOL = 1e-5
+#: How often the way from a moved target back to the true one is repeated.
+N_CORRECTIONS = 3
+
+
+class PathStatus(IntEnum):
+    """How a walk ended; the numbers are those of the native core."""
+
+    ARRIVED = 0
+    EVENT_LIMIT = 1
+    TIME_LIMIT = 2
+    INTERRUPTED = 3
+    NOT_DEFINITE = 4
+    UNBOUNDED = 5
+
+
+class Place(IntEnum):
+    """Where an instance is on a path; the numbers are those of the native core."""
+
+    OUTSIDE = 0
+    MARGIN = 1
+    ABOVE = 2
+    BELOW = 3
+    DRIVEN = 4
+    ABSENT = 5
+
+
+class Walker:
+    """The exact solution of one problem, and walks to its neighbours.
+
+    Parameters
+    ----------
+    view : kernel view with `gram` in float64
+    epsilon : float
+    has_equality : bool
+    is_centred : bool
+        Whether the stored kernel values are inner products about one origin (GrowingView).
+    """
+
+    def __init__(
+        self, view: Any, epsilon: float, *, has_equality: bool = True, is_centred: bool = False
+    ) -> None:
+        if getattr(view.gram, "precision", "float64") != "float64":
+            raise SolverMismatch(
+                "A path needs kernel values in float64; make the view with precision='float64'."
+            )
+        self.view = view
+        self.epsilon = float(epsilon)
+        self.has_equality = has_equality
+        self.native = _core.PathWalker(view.gram, self.epsilon, has_equality, is_centred)
+        self.targets = np.zeros(view.n)
+        self.lower_scale = np.zeros(view.n)
+        self.upper_scale = np.zeros(view.n)
+        self.weights = np.zeros(view.n)
+        self.n_fallbacks = 0
+
+    @classmethod
+    def of_problem(cls, problem: Problem) -> Walker:
+        """A walker on all instances of a problem, not yet begun."""
+        require_path(problem)
+        walker = cls(problem.kernel, problem.epsilon, has_equality=problem.has_equality)
+        walker.define(
+            np.arange(problem.n), problem.targets, problem.lower_scale, problem.upper_scale
+        )
+        walker.weights = problem.weights.copy()
+        return walker
+
+    def define(
+        self, instances: IntArray, targets: FloatArray, lower: FloatArray, upper: FloatArray
+    ) -> None:
+        """Describe instances that are absent (new slots of a view that grew, say)."""
+        n_more = self.view.n - self.targets.size
+        if n_more > 0:
+            self.native.grow()
+            for name in ("targets", "lower_scale", "upper_scale", "weights"):
+                setattr(self, name, np.pad(getattr(self, name), (0, n_more)))
+        self.targets[instances] = targets
+        self.lower_scale[instances] = lower
+        self.upper_scale[instances] = upper
+        self.weights[instances] = 0.0
+        self.native.define(
+            np.ascontiguousarray(instances, dtype=np.int64),
+            np.ascontiguousarray(targets, dtype=np.float64),
+            np.ascontiguousarray(lower, dtype=np.float64),
+            np.ascontiguousarray(upper, dtype=np.float64),
+        )
+
+    @property
+    def problem(self) -> Problem:
+        """The problem whose solution this is."""
+        return Problem(
+            self.view,
+            self.targets,
+            self.weights,
+            self.lower_scale,
+            self.upper_scale,
+            epsilon=self.epsilon,
+            has_equality=self.has_equality,
+        )
+
+    @property
+    def max_events(self) -> int:
+        return int(self.native.counts.n_events) + 60 * self.view.n + 20_000
+
+    def begin(self, beta: FloatArray) -> None:
+        """From a feasible beta, near the optimum or not, to the exact solution (the polish)."""
+        with single_threaded():
+            status = PathStatus(self.native.start(beta, self.weights))
+            if status is PathStatus.ARRIVED:
+                status = PathStatus(self.native.walk(1.0, self.max_events))
+        self._finish(status)
+
+    def move(
+        self,
+        weights: FloatArray,
+        add: IntArray = NOBODY,
+        add_weights: FloatArray = NOTHING,
+        remove: IntArray = NOBODY,
+    ) -> None:
+        """To other weights in one walk, while instances come (driven to their place) and go."""
+        before = self.weights
+        after = weights.copy()
+        after[add] = add_weights
+        after[remove] = 0.0
+        change = np.where((before > 0.0) & (after > 0.0), after - before, 0.0)
+        self.weights = after
+        with single_threaded():
+            self.native.aim(before, change, 0.0)
+            self.native.drive(add, add_weights, remove)
+            status = PathStatus(self.native.walk(1.0, self.max_events))
+        self._finish(status)
+
+    def _finish(self, status: PathStatus) -> None:
+        """Exact by recomputed residuals, or by the solver; weights stand still from here on."""
+        if status is PathStatus.INTERRUPTED:
+            raise KeyboardInterrupt
+        native = self.native
+        zeros = np.zeros(self.view.n)
+        for _ in range(N_CORRECTIONS):
+            if status is not PathStatus.ARRIVED:
+                break
+            if self.is_exact(native.refresh()):
+                return
+            native.aim(self.weights, zeros, 0.0)
+            status = PathStatus(native.walk(1.0, self.max_events))
+        if status is PathStatus.ARRIVED and self.is_exact(native.refresh()):
+            return
+        self.n_fallbacks += 1
+        self._solve_from(native.beta(), EXACT * self._target_scale())
+
+    def is_exact(self, violation: float) -> bool:
+        """Whether a violation is no more than rounding leaves."""
+        floor = ROUNDING * float(self.native.rounding_floor)
+        return bool(violation <= max(EXACT * self._target_scale(), floor))
+
+    def _target_scale(self) -> float:
+        return float(np.max(np.abs(self.targets), initial=0.0)) or 1.0
+
+    def solve(self, beta: FloatArray | None = None) -> None:
+        """The solution of the present problem by the solver, then polished."""
+        start = None if beta is None else Start(beta)
+        solution = smo.solve(self.problem, start, tol=ENTRY_TOL)
+        if solution.info.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        self.begin(solution.beta)
+
+    def _solve_from(self, beta: FloatArray, tol: float) -> None:
+        """What the solver reaches from here; the walker goes on from that."""
+        problem = self.problem
+        start = Start(make_feasible(problem, beta)) if np.isfinite(beta).all() else None
+        solution = smo.solve(problem, start, tol=max(tol, 1e-9))
+        if solution.info.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        self.native.start(solution.beta, self.weights)
+        self.native.refresh()
+
+    def solution(self, counts: _core.PathCounts | None, seconds: float) -> Solution:
+        """The present solution; work is counted from `counts` (None: from the beginning)."""
+        native, now = self.native, self.native.counts
+        beta = native.beta()
+        gradient = native.residuals()
+        gradient -= native.bias - float(self.view.gram.offset() @ beta)
+        fields = {
+            "status": Status.SOLVED,
+            "n_iter": now.n_events - (counts.n_events if counts else 0),
+            "n_breakpoints": now.n_steps - (counts.n_steps if counts else 0),
+            "n_refreshes": now.n_refreshes - (counts.n_refreshes if counts else 0),
+            "n_fallbacks": self.n_fallbacks,
+            "solve_time": seconds,
+        }
+        return make_solution(self.problem, beta, gradient, fields)
+
+
+def make_feasible(problem: Problem, beta: FloatArray) -> FloatArray:
+    """beta in the box, the heavier sign scaled down so that the sum is 0."""
+    inside = np.clip(beta, problem.lower, problem.upper)
+    if not problem.has_equality:
+        return inside
+    above, below = inside[inside > 0.0].sum(), -inside[inside < 0.0].sum()
+    if above > below:
+        inside[inside > 0.0] *= below / above
+    elif below > above:
+        inside[inside < 0.0] *= above / below
+    return inside
+
+
+def require_path(problem: Problem) -> None:
+    """Refuse, in one sentence, a problem that no path is made for."""
+    if problem.ridge != 0.0 or problem.total_share != 0.0:
+        raise SolverMismatch(
+            f"Paths are for problems without a ridge whose betas sum to 0 (SVC, SVR, ranking); "
+            f"this one has ridge {problem.ridge} and total_share {problem.total_share}."
+        )
+    if not np.isfinite(problem.weights).all():
+        raise SolverMismatch("Paths are for finite weights; this problem has infinite ones.")
+
+
+def polish(solution: Solution) -> Solution:
+    """The exact solution near an approximate one: KKT violation at the level of rounding.
+
+    The targets are moved so that the given beta is optimal, and walked back to the true ones.
+
+    Examples
+    --------
+    >>> exact = polish(smo.solve(problem))                       # doctest: +SKIP
+    """
+    begin = time.perf_counter()
+    walker = Walker.of_problem(solution.problem)
+    walker.begin(solution.beta)
+    exact = walker.solution(None, time.perf_counter() - begin)
+    return Solution(solution.problem, exact.beta, exact.gradient, exact.bias, exact.info)
