@@ -1,6 +1,7 @@
 #include "bindings.hpp"
 
 #include "arrays.hpp"
+#include "gram.hpp"
 #include "growing_gram.hpp"
 #include "path_walker.hpp"
 
@@ -67,9 +68,9 @@ void define(HeldWalker& self, const Indices& instances, const Vector& targets,
                      sized(upper_scale, which.size(), "upper_scale"));
 }
 
-nb::dict pieces_of(HeldWalker& self) {
+nb::typed<nb::dict, nb::str, nb::any> pieces_of(HeldWalker& self) {
   const PathPieces p = self.walker.take_pieces();
-  nb::dict d;
+  nb::typed<nb::dict, nb::str, nb::any> d;
   d["tau"] = copy_of(p.tau);
   d["bias"] = copy_of(p.bias);
   d["bias_rate"] = copy_of(p.bias_rate);
@@ -93,6 +94,14 @@ void fill(GrowingGram& self, const Indices& slots, const Vector& offsets, const 
     throw std::invalid_argument("values must have one row a slot and one column an other slot.");
   for (std::size_t k = 0; k < rows.size(); ++k)
     self.fill(rows[k], offsets.data()[k], columns, values.data() + k * columns.size());
+}
+
+nb::ndarray<nb::numpy, double> block_of(const GrowingGram& self, const Indices& rows,
+                                        const Indices& columns) {
+  const auto r = as_positions(rows, self.size()), c = as_positions(columns, self.size());
+  auto values = std::make_unique_for_overwrite<double[]>(r.size() * c.size());
+  write_true_block(self, r, c, values.get());
+  return to_numpy(std::move(values), {r.size(), c.size()});
 }
 
 void bind_walker(nb::module_& m) {
@@ -176,6 +185,7 @@ void bind_paths(nb::module_& m) {
       .def(
           "offset", [](const GrowingGram& g) { return to_numpy(g.offset()); },
           "K_ij = stored_ij + offset_i + offset_j.")
+      .def("block", &block_of, "rows"_a, "columns"_a, "K[rows][:, columns], offsets included.")
       .def("fill", &fill, "slots"_a, "offsets"_a, "others"_a, "values"_a,
            "Stored K(slots, others), one row a slot, and its mirror image.");
   bind_walker(m);

@@ -144,7 +144,7 @@ private:
 
   const KernelRows& kernel_;
   PathModel model_;
-  std::size_t n_moving_ = 0; // rates that are not 0
+  std::size_t n_moving_ = 0;      // rates that are not 0
   std::size_t n_ = 0, width_ = 0; // width_: n_ rounded up, the length of the vectors
   // One value an instance.
   std::vector<double> target_, lower_scale_, upper_scale_, c0_, dc_;

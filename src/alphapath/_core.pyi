@@ -1,6 +1,6 @@
 """The compiled core of alphapath."""
 
-from typing import Annotated, overload
+from typing import Annotated, Any, overload
 
 import numpy
 from numpy.typing import NDArray
@@ -220,3 +220,105 @@ class RidgeChainResult:
 
 def solve_ridge_chain(problem: BoxProblem, factors: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, options: SolveOptions) -> RidgeChainResult:
     """Coordinate descent for several ridges in turn, each from the last."""
+
+class GrowingGram(KernelRows):
+    """A kernel matrix that grows."""
+
+    def __init__(self, n_slots: int) -> None: ...
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def reserve(self, n_slots: int) -> None: ...
+
+    @property
+    def n_rows_computed(self) -> int: ...
+
+    def offset(self) -> NDArray[numpy.float64]:
+        """K_ij = stored_ij + offset_i + offset_j."""
+
+    def block(self, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """K[rows][:, columns], offsets included."""
+
+    def fill(self, slots: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], others: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """Stored K(slots, others), one row a slot, and its mirror image."""
+
+class PathCounts:
+    """Work done along a path."""
+
+    @property
+    def n_events(self) -> int: ...
+
+    @property
+    def n_steps(self) -> int: ...
+
+    @property
+    def n_exchanges(self) -> int: ...
+
+    @property
+    def n_jumps(self) -> int: ...
+
+    @property
+    def n_ramps(self) -> int: ...
+
+    @property
+    def n_refreshes(self) -> int: ...
+
+    @property
+    def n_updates(self) -> int: ...
+
+class PathWalker:
+    """Follows the exact solution while the problem moves."""
+
+    def __init__(self, gram: object, epsilon: float = 0.0, has_equality: bool = True, is_centred: bool = False) -> None: ...
+
+    def define(self, instances: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], targets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower_scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper_scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Describe instances; they become absent."""
+
+    def start(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
+        """Begin at a feasible beta."""
+
+    def grow(self) -> None:
+        """The kernel has more slots."""
+
+    def aim(self, c0: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], dc: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: float) -> None:
+        """Weights c0 + tau dc from tau = start."""
+
+    def drive(self, adds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], removes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Instances that come and go until tau = 1."""
+
+    def walk(self, to: float, max_events: int, time_limit: float = 0.0) -> int:
+        """Follow the path; the status is a PathStatus."""
+
+    def refresh(self) -> float:
+        """Recompute the residuals; returns the KKT violation."""
+
+    def record(self, is_on: bool, watched: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Keep the pieces from now on."""
+
+    def take_pieces(self) -> dict[str, Any]:
+        """The pieces kept so far."""
+
+    @property
+    def tau(self) -> float: ...
+
+    @property
+    def bias(self) -> float: ...
+
+    @property
+    def n_margin(self) -> int: ...
+
+    @property
+    def rounding_floor(self) -> float: ...
+
+    @property
+    def counts(self) -> PathCounts: ...
+
+    def beta(self) -> NDArray[numpy.float64]: ...
+
+    def residuals(self) -> NDArray[numpy.float64]: ...
+
+    def places(self) -> NDArray[numpy.int8]: ...

@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
 
 from ..problem import FloatArray, KernelView, Problem
 from . import one_vs_one
 from .base import POSITIVE
-from .updating import WINDOW, UpdatingSVM
+from .updating import WINDOW, UpdatingSVM, has_features
 
 
 class SVC(ClassifierMixin, UpdatingSVM):
@@ -135,6 +136,7 @@ class SVC(ClassifierMixin, UpdatingSVM):
         """
         return self._fit(X, y, sample_weight)
 
+    @available_if(has_features)
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
         self,
@@ -184,7 +186,7 @@ class SVC(ClassifierMixin, UpdatingSVM):
                 f"y has the label {y[np.argmin(is_known)]!r}, which is none of the classes "
                 f"{self.classes_}; give all classes that will come by classes= in the first call."
             )
-        return codes.astype(np.float64)
+        return np.asarray(codes, dtype=np.float64)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Shape (n,) for two classes, else one column a class ("ovr") or a pair ("ovo")."""
@@ -260,6 +262,19 @@ class SVC(ClassifierMixin, UpdatingSVM):
         for pair in one_vs_one.class_pairs(n_classes):
             signs, is_member = one_vs_one.pair_signs(targets, pair, n_classes)
             yield Problem.classification(view, signs, np.where(is_member, weights, 0.0))
+
+    def _problems_of(self, view: Any, targets: Any, sample_weight: Any) -> Any:
+        n_classes = len(self.classes_)
+        has_rows = np.bincount(targets.astype(np.intp), sample_weight, n_classes) > 0.0
+        if has_rows.all():
+            return super()._problems_of(view, targets, sample_weight)
+        weights = self._weight_scale(targets, sample_weight) * sample_weight
+        problems: list[Problem | None] = []
+        for pair in one_vs_one.class_pairs(n_classes):
+            signs, is_member = one_vs_one.pair_signs(targets, pair, n_classes)
+            own = np.where(is_member, weights, 0.0)
+            problems.append(Problem.classification(view, signs, own) if own.any() else None)
+        return problems
 
     def _refit_parameters(self) -> Self:
         # "balanced" weights summed in another order may differ in the last bit, and a beta at its

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.metaestimators import available_if
 
 from ..problem import FloatArray, KernelView, Problem
 from .base import POSITIVE
 from .one_problem import OneProblemSVM
-from .updating import WINDOW, UpdatingSVM
+from .updating import WINDOW, UpdatingSVM, has_features
 
 
 class SVR(RegressorMixin, OneProblemSVM, UpdatingSVM):
@@ -114,6 +115,7 @@ class SVR(RegressorMixin, OneProblemSVM, UpdatingSVM):
         """
         return self._fit(X, y, sample_weight)
 
+    @available_if(has_features)
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Add rows to the training set, exactly: the model of all rows, not a step towards it.

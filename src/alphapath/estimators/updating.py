@@ -9,16 +9,25 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..kernels import Precomputed
 from . import training
 from .base import BaseSVM
 from .merge_rows import MergedRows
 from .online import IntArray, OnlineSet, Rows
 
-
 WINDOW: list[Any] = [None, Interval(Integral, 1, None, closed="left")]
+
+
+def has_features(model: Any) -> bool:
+    """Whether kernel values between old and new rows can be computed."""
+    if model.kernel == "precomputed":
+        raise AttributeError(
+            "A model with kernel='precomputed' can not be updated: the kernel values between old "
+            "and new rows are unknown; use a kernel that is computed from features."
+        )
+    return True
 
 
 class UpdatingSVM(BaseSVM):
@@ -44,6 +53,7 @@ class UpdatingSVM(BaseSVM):
         self._fitted_rows = rows
         self._online = None
 
+    @available_if(has_features)
     def forget(self, indices: ArrayLike) -> Self:
         """Remove rows from the training set, exactly, at a fraction of the cost of a fit.
 
@@ -59,6 +69,7 @@ class UpdatingSVM(BaseSVM):
         check_is_fitted(self, "dual_coef_")
         return self._change(None, self._check_positions(indices))
 
+    @available_if(has_features)
     def update(
         self,
         X_add: Any,
@@ -87,13 +98,9 @@ class UpdatingSVM(BaseSVM):
     # -- checks: all of them before anything changes
 
     def _check_addition(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Rows:
-        if self.kernel == "precomputed":
-            raise ValueError(
-                "A model with kernel='precomputed' can not be updated: the kernel values between "
-                "old and new rows are unknown; use a kernel that is computed from features."
-            )
         is_first = not hasattr(self, "dual_coef_")
-        X, y = self._check_rows(X, y, reset=is_first)
+        if not self._is_plain(X, y):
+            X, y = self._check_rows(X, y, reset=is_first)
         weights = training.check_weights(sample_weight, X)
         targets = self._check_new_targets(y, weights)
         if not callable(self.kernel):
@@ -101,6 +108,23 @@ class UpdatingSVM(BaseSVM):
         if not is_first:
             training.check_powers(self._kernel, X)
         return Rows(X, targets, weights)
+
+    def _is_plain(self, X: Any, y: Any) -> bool:
+        """Whether rows need no conversion: scikit-learn's checks cost as much as a small update."""
+        return bool(
+            type(X) is np.ndarray
+            and type(y) is np.ndarray
+            and X.dtype == np.float64
+            and X.flags.c_contiguous
+            and X.ndim == 2
+            and y.shape == X.shape[:1]
+            and y.size > 0
+            and (y.dtype == np.float64 if self._targets == "numbers" else y.dtype.kind in "iuU")
+            and X.shape[1] == getattr(self, "n_features_in_", 0)
+            and not hasattr(self, "feature_names_in_")
+            and np.isfinite(X).all()
+            and (y.dtype.kind != "f" or np.isfinite(y).all())
+        )
 
     def _check_new_targets(self, y: Any, sample_weight: Any) -> Any:
         """Targets of added rows; a classifier finds its classes again."""
@@ -154,8 +178,6 @@ class UpdatingSVM(BaseSVM):
                 "pickle, or comes from scikit-learn), so it can not be updated; fit it again, or "
                 "build it by partial_fit, whose models keep their rows."
             )
-        if isinstance(self._kernel, Precomputed):
-            raise ValueError("A model with kernel='precomputed' can not be updated.")
         betas = []
         for coef in self._unpack():
             beta = np.zeros(self.shape_fit_[0])
@@ -194,7 +216,7 @@ class UpdatingSVM(BaseSVM):
                 f"All {online.n} rows would be forgotten; at least one must stay in the model."
             )
         online.check_room(n_new + forget.size)
-        solutions = online.change(add, forget, self._problems_of)
+        answers = online.change(add, forget, self._problems_of)
         self._online, self._fitted_rows = online, None
         betas = []
         for beta in online.betas:
@@ -202,13 +224,13 @@ class UpdatingSVM(BaseSVM):
             betas.append((rows, beta[rows]))
         self._pack(betas, online.targets)
         self.support_vectors_ = online.X_at(self.support_)
-        self.intercept_ = np.array([solution.bias for solution in solutions])
+        self.intercept_ = np.array([answer.bias for answer in answers])
         self.shape_fit_ = (n_new, self.n_features_in_)
         self.update_time_ = time.perf_counter() - begin
-        self._report([solution.info for solution in solutions], budget)
+        self._report([answer.info for answer in answers], budget)
         return self
 
     def _problems_of(self, view: Any, targets: Any, sample_weight: Any) -> Any:
+        """The problems of the present rows; a model of several may leave some empty (None)."""
         scale = self._weight_scale(targets, sample_weight)
         return self._make_problems(view, targets, scale * sample_weight)
-

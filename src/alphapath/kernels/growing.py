@@ -19,7 +19,7 @@ from .rbf import Rbf
 IntArray = NDArray[np.int64]
 
 #: Slots made at once, as a share of those there are.
-GROWTH = 1.25
+GROWTH = 1.125
 
 
 class GrowingView:
@@ -72,7 +72,9 @@ class GrowingView:
             used = self.n - free.size
             wanted = max(used + count, min(int(GROWTH * (used + count)), self._most_slots()))
             self.gram.reserve(wanted)
-            self._is_used = np.concatenate([self._is_used, np.zeros(wanted - self._is_used.size, dtype=bool)])
+            self._is_used = np.concatenate(
+                [self._is_used, np.zeros(wanted - self._is_used.size, dtype=bool)]
+            )
             free = np.flatnonzero(~self._is_used)
         slots = free[:count].astype(np.int64)
         self._rows.put(slots, X, self.n)
@@ -125,7 +127,8 @@ class _Rows:
         if sp.issparse(self._X):
             self._put_sparse(slots, sp.csr_matrix(X), n_slots)
             return
-        assert self._about is not None and self._norms is not None
+        assert self._about is not None
+        assert self._norms is not None
         if sp.issparse(X):
             X = X.toarray()
         if n_slots > len(self._X):
@@ -159,7 +162,9 @@ class _Rows:
         if isinstance(kernel, Rbf):
             # expm1 keeps the digits of 1 - K where gamma is small; K = 1 + E and E_oo = 0.
             squares = self._distances(slots, others) if self._about is not None else None
-            cross = np.expm1(-kernel.gamma * (squared_distances(X, Z) if squares is None else squares))
+            cross = np.expm1(
+                -kernel.gamma * (squared_distances(X, Z) if squares is None else squares)
+            )
             own = np.expm1(-kernel.gamma * self._norms_of(slots, origin))
             theirs = np.expm1(-kernel.gamma * self._norms_of(others, origin))
             return cross - own[:, None] - theirs, own + 0.5
@@ -174,12 +179,13 @@ class _Rows:
 
     def _norms_of(self, slots: Any, origin: Any) -> FloatArray:
         if self._norms is not None:
-            return self._norms[slots]
-        return squared_distances(self.take(slots), origin)[:, 0]
+            return np.asarray(self._norms[slots])
+        return np.asarray(squared_distances(self.take(slots), origin)[:, 0])
 
     def _distances(self, slots: IntArray, others: NDArray[np.intp]) -> FloatArray:
         """|x - z|^2 from the rows about the origin; small ones by differences."""
-        assert self._about is not None and self._norms is not None
+        assert self._about is not None
+        assert self._norms is not None
         A, B = self._about[slots], self._about[others]
         norms = self._norms[slots][:, None] + self._norms[others]
         distances = norms - 2.0 * (A @ B.T)

@@ -16,8 +16,7 @@ import numpy as np
 
 from ..kernels.growing import GrowingView
 from ..problem import FloatArray
-from ..solution import Solution
-from .walker import NOBODY, NOTHING, IntArray, Walker
+from .walker import NOBODY, NOTHING, IntArray, Walker, Work
 
 
 @dataclass(frozen=True)
@@ -54,26 +53,28 @@ class Updater:
     Examples
     --------
     >>> updater = Updater(view, epsilon=0.1)                        # doctest: +SKIP
-    >>> updater.update(Change(add=slots, ...)).info.n_breakpoints   # doctest: +SKIP
+    >>> work = updater.update(Change(add=slots, ...))               # doctest: +SKIP
+    >>> solution = updater.walker.solution(problem, slots, work)    # doctest: +SKIP
     """
 
     def __init__(self, view: GrowingView, epsilon: float = 0.0) -> None:
         self.walker = Walker(view, epsilon, is_centred=True)
         self._is_begun = False
 
-    def update(self, change: Change, start: FloatArray | None = None) -> Solution:
-        """Make the change and return the exact solution; the first call solves from nothing.
+    def update(self, change: Change, start: FloatArray | None = None) -> Work:
+        """Make the change; the first call solves from nothing.
 
         `start`, for the first call, is a feasible beta on the slots to begin from.
         """
         begin = time.perf_counter()
         walker = self.walker
-        counts = walker.native.counts
-        n_fallbacks = walker.n_fallbacks
+        before, n_fallbacks = walker.native.counts, walker.n_fallbacks
         if change.add.size or walker.targets.size < walker.view.n:
             walker.define(change.add, change.targets, change.lower_scale, change.upper_scale)
         weights = walker.weights if change.weights is None else change.weights
-        if self._is_begun and self._can_walk(change, weights):
+        if self._is_begun and self._is_nothing(change, weights):
+            pass
+        elif self._is_begun and self._can_walk(change, weights):
             self._is_begun = False  # until it arrived: an interrupt leaves the walker under way
             walker.move(weights, change.add, change.add_weights, change.remove)
         else:
@@ -86,10 +87,11 @@ class Updater:
             else:
                 walker.begin(start)
         self._is_begun = True
-        walker_fallbacks, walker.n_fallbacks = walker.n_fallbacks, walker.n_fallbacks - n_fallbacks
-        solution = walker.solution(counts, time.perf_counter() - begin)
-        walker.n_fallbacks = walker_fallbacks
-        return solution
+        return Work.since(before, walker, n_fallbacks, time.perf_counter() - begin)
+
+    def _is_nothing(self, change: Change, weights: FloatArray) -> bool:
+        is_still = change.add.size == 0 and change.remove.size == 0
+        return is_still and np.array_equal(weights, self.walker.weights)
 
     def _can_walk(self, change: Change, weights: FloatArray) -> bool:
         """Whether both signs can have a beta before and after: else all betas are 0 and stay 0."""

@@ -8,6 +8,7 @@ handing over to SMO where a walk can not go on.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
@@ -132,7 +133,7 @@ class Walker:
 
     @property
     def max_events(self) -> int:
-        return int(self.native.counts.n_events) + 60 * self.view.n + 20_000
+        return int(self.native.counts.n_events + 60 * self.view.n + 20_000)
 
     def begin(self, beta: FloatArray) -> None:
         """From a feasible beta, near the optimum or not, to the exact solution (the polish)."""
@@ -206,21 +207,54 @@ class Walker:
         self.native.start(solution.beta, self.weights)
         self.native.refresh()
 
-    def solution(self, counts: _core.PathCounts | None, seconds: float) -> Solution:
-        """The present solution; work is counted from `counts` (None: from the beginning)."""
-        native, now = self.native, self.native.counts
+    def solution(self, problem: Problem, slots: IntArray | None, work: Work) -> Solution:
+        """The present solution, for `problem` on the instances `slots` (None: all of them)."""
+        native = self.native
         beta = native.beta()
         gradient = native.residuals()
-        gradient -= native.bias - float(self.view.gram.offset() @ beta)
-        fields = {
+        gradient -= native.bias
+        if self.has_equality:
+            gradient += float(self.view.gram.offset() @ beta)
+        if slots is not None:
+            beta, gradient = beta[slots], gradient[slots]
+        beta.flags.writeable = gradient.flags.writeable = False
+        return make_solution(problem, beta, gradient, work.as_fields())
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a walk took."""
+
+    n_events: int
+    n_breakpoints: int
+    n_refreshes: int
+    n_fallbacks: int
+    seconds: float
+
+    @classmethod
+    def since(
+        cls, before: _core.PathCounts, walker: Walker, n_fallbacks: int, seconds: float
+    ) -> Work:
+        """The work since the native counts and fallbacks were as given."""
+        now = walker.native.counts
+        return cls(
+            now.n_events - before.n_events,
+            now.n_steps - before.n_steps,
+            now.n_refreshes - before.n_refreshes,
+            walker.n_fallbacks - n_fallbacks,
+            seconds,
+        )
+
+    def as_fields(self) -> dict[str, float]:
+        """The fields of Info that a walk knows."""
+        return {
             "status": Status.SOLVED,
-            "n_iter": now.n_events - (counts.n_events if counts else 0),
-            "n_breakpoints": now.n_steps - (counts.n_steps if counts else 0),
-            "n_refreshes": now.n_refreshes - (counts.n_refreshes if counts else 0),
+            "n_iter": self.n_events,
+            "n_breakpoints": self.n_breakpoints,
+            "n_refreshes": self.n_refreshes,
             "n_fallbacks": self.n_fallbacks,
-            "solve_time": seconds,
+            "solve_time": self.seconds,
         }
-        return make_solution(self.problem, beta, gradient, fields)
 
 
 def make_feasible(problem: Problem, beta: FloatArray) -> FloatArray:
@@ -258,6 +292,7 @@ def polish(solution: Solution) -> Solution:
     """
     begin = time.perf_counter()
     walker = Walker.of_problem(solution.problem)
+    before = walker.native.counts
     walker.begin(solution.beta)
-    exact = walker.solution(None, time.perf_counter() - begin)
-    return Solution(solution.problem, exact.beta, exact.gradient, exact.bias, exact.info)
+    work = Work.since(before, walker, 0, time.perf_counter() - begin)
+    return walker.solution(solution.problem, None, work)

@@ -1,0 +1,169 @@
+// The factor against fresh ones, and walks judged by optimality conditions recomputed here.
+#include "check.hpp"
+#include "numbers.hpp"
+
+#include "growing_gram.hpp"
+#include "path_factor.hpp"
+#include "path_walker.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace alphapath {
+namespace {
+
+using test::is_close;
+using test::numbers;
+
+/// exp(-gamma |x_i - x_j|^2) of rows of d features; every `repeat` rows are equal.
+std::vector<double> gaussian(std::size_t n, std::size_t d, double gamma, std::size_t repeat) {
+  const std::vector<double> x = numbers(n * d);
+  std::vector<double> K(n * n);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j) {
+      const std::size_t a = i / repeat, b = j / repeat;
+      double distance = 0;
+      for (std::size_t k = 0; k < d; ++k)
+        distance += (x[a * d + k] - x[b * d + k]) * (x[a * d + k] - x[b * d + k]);
+      K[i * n + j] = std::exp(-gamma * distance);
+    }
+  return K;
+}
+
+GrowingGram gram_of(const std::vector<double>& K, std::size_t n) {
+  GrowingGram gram(n / 2);
+  gram.reserve(n);
+  std::vector<std::size_t> all(n);
+  std::iota(all.begin(), all.end(), 0u);
+  for (std::size_t i = 0; i < n; ++i)
+    gram.fill(i, 0.0, all, K.data() + i * n);
+  return gram;
+}
+
+struct Labels {
+  std::vector<double> targets, lower, upper;
+};
+
+Labels labels(std::size_t n) {
+  Labels out;
+  const std::vector<double> noise = numbers(7 * n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const double y = noise[7 * i] > 0 ? 1 : -1;
+    out.targets.push_back(y);
+    out.lower.push_back(y > 0 ? 0 : -1);
+    out.upper.push_back(y > 0 ? 1 : 0);
+  }
+  return out;
+}
+
+/// max down slope - min up slope, and how far the sum is off.
+double violation(const std::vector<double>& K, const Labels& y, const std::vector<double>& beta,
+                 const std::vector<double>& weights) {
+  const std::size_t n = weights.size();
+  double down = -1e300, up = 1e300, sum = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    double g = -y.targets[i];
+    for (std::size_t j = 0; j < n; ++j)
+      g += K[i * n + j] * beta[j];
+    if (beta[i] > y.lower[i] * weights[i])
+      down = std::max(down, g);
+    if (beta[i] < y.upper[i] * weights[i])
+      up = std::min(up, g);
+    sum += beta[i];
+    CHECK(beta[i] >= y.lower[i] * weights[i] && beta[i] <= y.upper[i] * weights[i]);
+  }
+  return std::max(down - up, std::abs(sum));
+}
+
+TEST(path_factor_updated_equals_fresh) {
+  const std::size_t n = 60;
+  const std::vector<double> K = gaussian(n, 3, 4.0, 1);
+  const double sigma = 1.0;
+  std::vector<std::size_t> members;
+  PathFactor factor;
+  const auto insert = [&](std::size_t i) {
+    std::vector<double> column;
+    for (const std::size_t j : members)
+      column.push_back(K[i * n + j] + sigma);
+    CHECK(factor.try_insert(column, K[i * n + i] + sigma) > 1e-10);
+    factor.insert_tried();
+    members.push_back(i);
+  };
+  for (std::size_t i = 0; i < 50; ++i)
+    insert(i);
+  for (const std::size_t k : {49u, 0u, 20u, 20u, 3u}) {
+    factor.remove(k);
+    members.erase(members.begin() + k);
+  }
+  insert(55);
+  std::vector<double> x = numbers(members.size()), right = x;
+  const double total = 0.3;
+  const double shift = factor.solve_bordered(x, total);
+  CHECK(is_close(std::accumulate(x.begin(), x.end(), 0.0), total, 1e-9));
+  for (std::size_t r = 0; r < members.size(); ++r) {
+    double sum = shift;
+    for (std::size_t c = 0; c < members.size(); ++c)
+      sum += (K[members[r] * n + members[c]] + sigma) * x[c];
+    CHECK(is_close(sum, right[r], 1e-8));
+  }
+}
+
+/// A C path from a bad start, then instances out and in again, on data with repetitions.
+void walk_everywhere(std::size_t repeat, double gamma) {
+  const std::size_t n = 90;
+  const std::vector<double> K = gaussian(n, 2, gamma, repeat);
+  const GrowingGram gram = gram_of(K, n);
+  const Labels y = labels(n);
+  PathWalker walker(gram, {0.0, true, true});
+  std::vector<std::size_t> all(n);
+  std::iota(all.begin(), all.end(), 0u);
+  walker.define(all, y.targets, y.lower, y.upper);
+  std::vector<double> weights(n, 0.5), zeros(n, 0.0), ones(n, 1.0);
+  Watch watch(0, {});
+  CHECK(walker.start(zeros, weights) == PathStatus::arrived);
+  CHECK(walker.walk(1.0, 100000, watch) == PathStatus::arrived);
+  CHECK(violation(K, y, walker.betas(), weights) < 1e-10);
+  walker.aim(zeros, ones, 0.5);
+  walker.record(true, {});
+  CHECK(walker.walk(300.0, 100000, watch) == PathStatus::arrived);
+  weights.assign(n, 300.0);
+  CHECK(violation(K, y, walker.betas(), weights) < 1e-7);
+  const PathPieces pieces = walker.take_pieces();
+  CHECK(std::is_sorted(pieces.tau.begin(), pieces.tau.end()));
+  CHECK(walker.refresh() < 1e-7);
+  for (const bool comes : {false, true}) {
+    const std::vector<std::size_t> some{1, 5, 6, 40, 41, 77};
+    const std::vector<double> own(some.size(), 300.0);
+    walker.aim(weights, zeros, 0.0);
+    if (comes) {
+      walker.define(some,
+                    std::vector<double>{y.targets[1], y.targets[5], y.targets[6], y.targets[40],
+                                        y.targets[41], y.targets[77]},
+                    std::vector<double>{y.lower[1], y.lower[5], y.lower[6], y.lower[40],
+                                        y.lower[41], y.lower[77]},
+                    std::vector<double>{y.upper[1], y.upper[5], y.upper[6], y.upper[40],
+                                        y.upper[41], y.upper[77]});
+      walker.drive(some, own, {});
+    } else {
+      walker.drive({}, {}, some);
+    }
+    CHECK(walker.walk(1.0, 100000, watch) == PathStatus::arrived);
+    for (const std::size_t i : some)
+      weights[i] = comes ? 300.0 : 0.0;
+    CHECK(violation(K, y, walker.betas(), weights) < 1e-7);
+    CHECK(walker.refresh() < 1e-7);
+  }
+}
+
+TEST(walks_stay_optimal) {
+  walk_everywhere(1, 3.0);
+}
+
+TEST(walks_pass_repeated_rows) {
+  walk_everywhere(3, 3.0);
+  walk_everywhere(2, 100.0);
+}
+
+} // namespace
+} // namespace alphapath

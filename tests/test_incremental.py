@@ -1,0 +1,294 @@
+"""Exact updates: after any sequence of adds and removes the model is that of a fresh fit."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_diabetes, load_iris
+
+from alphapath import SVC, SVR, certify
+from alphapath.errors import KernelError
+from alphapath.kernels import KernelStore, Linear, Poly, Rbf, Sigmoid
+from alphapath.kernels.growing import GrowingView
+from alphapath.paths import polish
+from alphapath.problem import Problem
+from alphapath.solvers import smo
+from datasets import CLASSIFICATION
+
+Array = Any
+
+
+def check_equals_fresh(model: Any, X: Array, y: Array, sample_weight: Array = None) -> None:
+    """Objective within 1e-10, decision values within 1e-7, KKT violation at most 1e-8."""
+    fresh = type(model)(**model.get_params()).set_params(tol=1e-9).fit(X, y, sample_weight)
+    np.testing.assert_allclose(model.objective_, fresh.objective_, rtol=1e-10, atol=1e-11)
+    found = model.certify(X, y, sample_weight)
+    certificates = found if isinstance(found, list) else [found]
+    for certificate in certificates:
+        assert certificate.is_optimal(1e-8)
+    difference = model._decision_values(X) - fresh._decision_values(X)
+    # Without a free instance the bias is an interval, and only differences are unique.
+    np.testing.assert_allclose(np.ptp(difference, axis=0), 0.0, atol=1e-7)
+    weights = np.ones(len(y)) if sample_weight is None else sample_weight
+    share = np.abs(fresh.dual_coef_).max(axis=0) / (fresh.C * weights[fresh.support_])
+    if len(certificates) == 1 and np.any((share > 1e-9) & (share < 1.0 - 1e-9)):
+        np.testing.assert_allclose(difference, 0.0, atol=1e-7)
+
+
+class Replay:
+    """A model and the plain list of rows it should be the model of."""
+
+    def __init__(self, model: Any, X: Array, y: Array) -> None:
+        self.model = model.partial_fit(X, y)
+        self.X, self.y = X, y
+
+    def add(self, X: Array, y: Array) -> None:
+        self.model.partial_fit(X, y)
+        self.X, self.y = np.concatenate([self.X, X]), np.concatenate([self.y, y])
+
+    def update(self, X: Array, y: Array, forget: Array) -> None:
+        self.model.update(X, y, forget=forget)
+        kept = np.delete(np.arange(len(self.y)), forget)
+        self.X = np.concatenate([self.X[kept], X])
+        self.y = np.concatenate([self.y[kept], y])
+
+    def forget(self, positions: Array) -> None:
+        self.model.forget(positions)
+        kept = np.delete(np.arange(len(self.y)), positions)
+        self.X, self.y = self.X[kept], self.y[kept]
+
+    def check(self) -> None:
+        check_equals_fresh(self.model, self.X, self.y)
+
+
+def random_rows(rng: Any, n: int, kind: str, n_features: int) -> tuple[Array, Array]:
+    """Rows of which many are equal where kind is "grid"; both classes."""
+    if kind == "grid":
+        X = rng.integers(0, 3, (n, n_features)).astype(np.float64)
+    else:
+        X = rng.normal(size=(n, n_features))
+    y = X[:, 0] + 0.5 * X[:, -1] ** 2 + 0.7 * rng.normal(size=n)
+    return X, y
+
+
+def run_sequence(seed: int, kind: str, is_svr: bool, kernel: str, C: float) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = random_rows(rng, 60, kind, int(rng.integers(1, 4)))
+    if not is_svr:
+        y = np.where(y > np.median(y), 1, 0)
+        y[:2] = (0, 1)
+    model = (SVR if is_svr else SVC)(C=C, kernel=kernel, gamma=0.7, coef0=1.0, degree=2)
+    n = int(rng.integers(2, 25))
+    replay = Replay(model, X[:n], y[:n])
+    at = n
+    for _ in range(4):
+        n_now = len(replay.y)
+        n_add = int(rng.integers(0, min(8, 60 - at) + 1))
+        n_out = int(rng.integers(0, max(1, n_now // 2)))
+        out = rng.permutation(n_now)[:n_out]
+        kept = np.delete(replay.y, out)
+        if not is_svr and len(np.unique(np.concatenate([kept, y[at : at + n_add]]))) < 2:
+            continue
+        if n_add == 0:
+            replay.forget(out)
+        else:
+            replay.update(X[at : at + n_add], y[at : at + n_add], out)
+        at += n_add
+        replay.check()
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    kind=st.sampled_from(["normal", "grid"]),
+    is_svr=st.booleans(),
+    kernel=st.sampled_from(["rbf", "linear", "poly"]),
+    C=st.sampled_from([0.1, 1.0, 30.0, 1000.0]),
+)
+def test_random_sequences_equal_fresh_fits(
+    seed: int, kind: str, is_svr: bool, kernel: str, C: float
+) -> None:
+    run_sequence(seed, kind, is_svr, kernel, C)
+
+
+@pytest.mark.slow
+@settings(max_examples=1000, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    kind=st.sampled_from(["normal", "grid"]),
+    is_svr=st.booleans(),
+    kernel=st.sampled_from(["rbf", "linear", "poly"]),
+    C=st.sampled_from([0.01, 0.1, 1.0, 30.0, 1000.0]),
+)
+def test_many_random_sequences(seed: int, kind: str, is_svr: bool, kernel: str, C: float) -> None:
+    run_sequence(seed, kind, is_svr, kernel, C)
+
+
+@pytest.mark.parametrize("name", ["duplicates", "ties", "constant_features", "lonely_class"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_degenerate_data(name: str, kernel: str) -> None:
+    X, y = CLASSIFICATION[name]()
+    X, y = X[:120], y[:120]
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = X[order], y[order]
+    first = np.unique(y, return_index=True)[1]
+    rest = np.delete(np.arange(len(y)), first)
+    replay = Replay(SVC(C=10.0, kernel=kernel, gamma=0.5), X[first], y[first])
+    for rows in np.array_split(rest, 4):
+        replay.add(X[rows], y[rows])
+    replay.check()
+    replay.update(X[rest[:10]], y[rest[:10]], np.arange(len(first), len(first) + 40))
+    replay.check()
+    assert sum(info.n_fallbacks for info in replay.model.solve_info_) == 0
+
+
+def test_several_classes_and_sample_weights() -> None:
+    X, y = load_iris(return_X_y=True)
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(y))
+    X, y = X[order], np.array(["a", "b", "c"])[y[order]]
+    weights = rng.uniform(0.5, 2.0, len(y))
+    model = SVC(C=5.0, gamma=0.4, class_weight={"a": 2.0})
+    model.partial_fit(X[:60], y[:60], weights[:60])
+    model.partial_fit(X[60:100], y[60:100], weights[60:100])
+    model.forget(np.arange(20))
+    check_equals_fresh(model, X[20:100], y[20:100], weights[20:100])
+    only_a = np.flatnonzero(y[100:] == "a")[:3] + 100
+    model.partial_fit(X[only_a], y[only_a])
+    assert model.solve_info_[2].n_iter == 0  # the pair (b, c) is not concerned
+
+
+def test_balanced_class_weights_follow_the_rows() -> None:
+    X, y = random_rows(np.random.default_rng(1), 80, "normal", 3)
+    y = np.where(y > 1.0, 1, 0)
+    model = SVC(C=3.0, gamma=0.5, class_weight="balanced").partial_fit(X[:50], y[:50])
+    model.update(X[50:], y[50:], forget=np.arange(10))
+    check_equals_fresh(model, X[10:], y[10:])
+
+
+def test_a_fitted_model_can_be_updated_copied_and_pickled() -> None:
+    X, y = random_rows(np.random.default_rng(2), 100, "grid", 3)
+    model = SVR(C=10.0, gamma=0.3).fit(X[:80], y[:80])
+    with pytest.raises(ValueError, match="not here"):
+        pickle.loads(pickle.dumps(model)).forget([0])
+    model.update(X[80:90], y[80:90], forget=[0, 3])
+    again = pickle.loads(pickle.dumps(copy.deepcopy(model)))
+    again.partial_fit(X[90:], y[90:])
+    kept = np.delete(np.arange(100), [0, 3])
+    check_equals_fresh(again, X[kept], y[kept])
+
+
+def test_window_forgets_the_oldest() -> None:
+    X, y = random_rows(np.random.default_rng(3), 100, "normal", 2)
+    model = SVR(C=10.0, gamma=0.3, window=40).partial_fit(X[:30], y[:30])
+    for first in range(30, 90, 7):
+        model.partial_fit(X[first : first + 7], y[first : first + 7])
+    assert model.shape_fit_ == (40, 2)
+    check_equals_fresh(model, X[53:93], y[53:93])
+    model.partial_fit(X, y)
+    check_equals_fresh(model, X[60:], y[60:])
+
+
+def test_sparse_rows() -> None:
+    X, y = random_rows(np.random.default_rng(4), 90, "grid", 4)
+    model = SVR(C=5.0, gamma=0.3).partial_fit(sp.csr_array(X[:40]), y[:40])
+    for first in range(40, 90, 10):
+        rows = slice(first, first + 10)
+        model.update(sp.csr_array(X[rows]), y[rows], forget=np.arange(10))
+    check_equals_fresh(model, sp.csr_array(X[50:]), y[50:])
+
+
+def test_a_kernel_that_is_not_definite_falls_back_on_the_solver() -> None:
+    X, y = random_rows(np.random.default_rng(5), 60, "normal", 3)
+    y = np.where(y > 0.5, 1, 0)
+    model = SVC(C=1.0, kernel="sigmoid", gamma=0.5, coef0=-1.0)
+    model.partial_fit(X[:40], y[:40]).partial_fit(X[40:], y[40:])
+    assert model.certify(X, y).kkt_violation <= 1e-3
+
+
+def test_bad_input_leaves_the_model_as_it_was() -> None:
+    X, y = load_iris(return_X_y=True)
+    two = y < 2
+    model = SVC(C=1.0, gamma=0.5).partial_fit(X[two], y[two])
+    before = model.decision_function(X)
+    with pytest.raises(ValueError, match="each row can be forgotten once"):
+        model.forget([3, 3])
+    with pytest.raises(IndexError, match="no row 100 to forget"):
+        model.forget([100])
+    with pytest.raises(IndexError, match="no row -1"):
+        model.update(X[:1], y[:1], forget=[-1])
+    with pytest.raises(ValueError, match="none of the classes"):
+        model.partial_fit(X[100:], y[100:])
+    with pytest.raises(ValueError, match="NaN"):
+        model.partial_fit(np.full((1, 4), np.nan), [0])
+    with pytest.raises(ValueError, match="at least one must stay"):
+        model.forget(np.arange(100))
+    with pytest.raises(ValueError, match="features"):
+        model.partial_fit(X[:1, :3], y[:1])
+    with pytest.raises(ValueError, match="begun with"):
+        model.partial_fit(X[:2], y[:2], classes=[0, 1, 2])
+    np.testing.assert_array_equal(model.decision_function(X), before)
+    check_equals_fresh(model, X[two], y[two])
+
+
+def test_more_rows_than_memory_are_refused() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    model = SVR(gamma=1.0, memory_limit="100KB").partial_fit(X[:100], y[:100])
+    with pytest.raises(KernelError, match="memory_limit"):
+        model.partial_fit(X[100:200], y[100:200])
+    assert model.shape_fit_ == (100, 10)
+    model.update(X[100:105], y[100:105], forget=np.arange(5))
+    check_equals_fresh(model.set_params(memory_limit=None), X[5:105], y[5:105])
+
+
+def test_classes_may_come_later() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = SVC(C=2.0, gamma=0.5)
+    with pytest.raises(ValueError, match="one class only"):
+        model.partial_fit(X[:10], y[:10])
+    model.partial_fit(X[:10], y[:10], classes=[0, 1, 2])
+    assert (model.predict(X[:10]) == 0).all()
+    model.partial_fit(X[50:60], y[50:60]).partial_fit(X[100:110], y[100:110])
+    rows = np.r_[0:10, 50:60, 100:110]
+    check_equals_fresh(model, X[rows], y[rows])
+
+
+@pytest.mark.parametrize("tol", [1e-1, 1e-3])
+@pytest.mark.parametrize("kernel", [Rbf(0.5), Linear(), Poly(0.5, 2, 1.0)])
+def test_polish_is_exact(kernel: Any, tol: float) -> None:
+    X, y = random_rows(np.random.default_rng(6), 150, "grid", 3)
+    view = KernelStore(X).view(kernel, precision="float64")
+    signs = np.where(y > np.median(y), 1.0, -1.0)
+    for problem in (
+        Problem.classification(view, signs, np.full(150, 20.0)),
+        Problem.regression(view, y, np.full(150, 20.0), 0.1),
+        Problem.regression(view, y, np.full(150, 20.0), 0.0),
+    ):
+        exact = polish(smo.solve(problem, tol=tol, free_set=False))
+        certificate = certify(problem, exact.beta, exact.bias)
+        assert certificate.is_optimal(1e-9)
+        assert exact.info.kkt_violation == pytest.approx(certificate.kkt_violation, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "kernel", [Rbf(0.5), Rbf(1e-8), Linear(), Poly(0.5, 2, 1.0), Sigmoid(0.1, 0.0)]
+)
+def test_growing_view_holds_the_kernel(kernel: Any) -> None:
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(40, 3)) + 5.0
+    for rows in (X, sp.csr_array(X)):
+        view = GrowingView(kernel)
+        slots = view.insert(rows[:20])
+        view.remove(slots[5:10])
+        slots = np.concatenate([slots[:5], slots[10:], view.insert(rows[20:])])
+        kept = np.r_[0:5, 10:40]
+        K = kernel.evaluate(X[kept], X[kept])
+        np.testing.assert_allclose(view.exact_rows(slots)[:, slots], K, rtol=1e-12)
+        np.testing.assert_allclose(view.gram.block(slots, slots), K, rtol=1e-12)
