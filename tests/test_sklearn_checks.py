@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 from sklearn import config_context
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from alphapath import SVC, SVR, OneClassMaxMinOver, OneClassSVM
+from alphapath.model_selection import SVMSearchCV
 
 ESTIMATORS = [
     SVC(),
@@ -17,6 +20,11 @@ ESTIMATORS = [
     SVC(kernel="linear", class_weight="balanced"),
     SVC(kernel="precomputed"),
     SVR(kernel="precomputed"),
+    SVMSearchCV(SVC(), {"C": [0.5, 1.0]}, cv=2, error_score="raise"),
+    SVMSearchCV(SVR(), {"C": [0.5, 1.0]}, cv=2, error_score="raise"),
+    SVMSearchCV(
+        make_pipeline(StandardScaler(), SVC()), {"svc__C": [0.5, 1.0]}, cv=2, error_score="raise"
+    ),
 ]
 
 
@@ -26,7 +34,15 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks([SVC(), SVR(), OneClassSVM(), OneClassMaxMinOver()])
+@parametrize_with_checks(
+    [
+        SVC(),
+        SVR(),
+        OneClassSVM(),
+        OneClassMaxMinOver(),
+        SVMSearchCV(SVC(), {"C": [1.0]}, cv=2),
+    ]
+)
 def test_scikit_learn_checks_with_metadata_routing(estimator, check):
     with config_context(enable_metadata_routing=True):
         check(estimator)

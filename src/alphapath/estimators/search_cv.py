@@ -9,31 +9,42 @@ from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Self
 
-import joblib
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import _fit_context, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.model_selection._validation import _warn_or_raise_about_fit_failures
-from sklearn.utils import indexable
+from sklearn.utils import assert_all_finite, indexable
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_method_params
 
+from ..search.digest import digest
 from ..search.journal import Journal
 from ..search.plan import make_plan
 from ..search.result import NOT_RUN, SearchTable
 from ..search.runner import run_chains
 from ..solution import Status
 from .own import OWN, as_own
-from .search_format import as_out, last_step, make_groups, name_scoring, replace_last
+from .search_format import as_out, last_step, make_groups, replace_last
 from .search_grid import Grid
 from .search_progress import Progress
 from .search_rows import SearchData
 from .search_scores import Judge
 from .search_solve import Setting
 from .search_work import SearchWork
+
+#: What is set only where a candidate was found.
+FROM_BEST = (
+    "best_index_",
+    "best_params_",
+    "best_score_",
+    "best_estimator_",
+    "refit_time_",
+    "feature_names_in_",
+)
 
 
 class SVMSearchCV(BaseSearchCV):
@@ -154,8 +165,12 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         **params : dict
             As in GridSearchCV: sample_weight, groups, metadata that is routed.
         """
+        for name in FROM_BEST:  # of an earlier fit, where this one finds nothing
+            self.__dict__.pop(name, None)
         scorers, refit_metric = self._get_scorers()
         X, y = indexable(X, y)
+        if isinstance(y, np.ndarray) and y.dtype.kind == "f":
+            assert_all_finite(y, input_name="y")
         params = _check_method_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
         progress = Progress(self, X, y, params.get("sample_weight"))
@@ -246,15 +261,16 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         if self.journal is None:
             return None
         journal = Journal(self.journal)
+        rows = data.X if sp.issparse(data.X) else np.asarray(data.X)
         how = (self.plan, self.seeding, self.return_train_score, self.memory_limit)
         journal.bind(
             {
-                "data": joblib.hash((data.X, data.y, dict(data.fit_params))),
-                "splits": joblib.hash(list(data.splits)),
-                "estimator": joblib.hash(self.estimator),
-                "grid": joblib.hash(grid.candidates),
-                "scoring": joblib.hash(name_scoring(self.scoring)),
-                "plan": joblib.hash(how),
+                "data": digest(rows, np.asarray(data.y), dict(data.fit_params)),
+                "splits": digest(list(data.splits)),
+                "estimator": digest(self.estimator.get_params(deep=True)),
+                "grid": digest(grid.candidates),
+                "scoring": digest(self.scoring),
+                "plan": digest(how),
             }
         )
         return journal
@@ -272,7 +288,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         names = [name.removeprefix("test_") for name in table.scores if name.startswith("test_")]
         names = names or list(getattr(scorers, "_scorers", ["score"]))
         self.multimetric_ = names != ["score"] or isinstance(scorers, _MultimetricScorer)
-        out = as_out(table, names, self.multimetric_, self.error_score)
+        out = as_out(table, names, self.multimetric_, self.error_score, self.return_train_score)
         with warnings.catch_warnings():
             if is_cut:  # the scores that are not there are told of by their status
                 warnings.filterwarnings("ignore", "One or more of the", UserWarning)

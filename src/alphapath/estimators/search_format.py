@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,15 +33,6 @@ def replace_last(estimator: Any, step: Any) -> Any:
     return estimator
 
 
-def name_scoring(scoring: Any) -> Any:
-    """What a journal remembers of the scorers: names, and of functions theirs."""
-    if isinstance(scoring, Mapping):
-        return {key: name_scoring(value) for key, value in scoring.items()}
-    if callable(scoring):
-        return getattr(scoring, "__qualname__", repr(scoring))
-    return scoring
-
-
 def make_groups(grid: Grid, splits: Sequence[Any]) -> list[Group]:
     """The cells of every model, so ordered that what is shared is needed in one stretch."""
     everything = tuple(range(len(splits)))
@@ -60,7 +51,7 @@ def make_groups(grid: Grid, splits: Sequence[Any]) -> list[Group]:
 
 
 def as_out(
-    table: SearchTable, names: Sequence[str], is_multi: bool, error_score: Any
+    table: SearchTable, names: Sequence[str], is_multi: bool, error_score: Any, wants_train: bool
 ) -> list[dict[str, Any]]:
     """The table as the list of cells that scikit-learn's formatting takes."""
     missing = np.nan if error_score == "raise" else error_score
@@ -68,7 +59,7 @@ def as_out(
     for row, fold in table.errors:
         is_refused[row, fold] = True
 
-    def fill(part: str) -> list[Group]:
+    def fill(part: str) -> list[Any]:
         columns = []
         for name in names:
             values = table.scores.get(f"{part}_{name}")
@@ -79,7 +70,7 @@ def as_out(
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     parts = {"test_scores": fill("test")}
-    if any(name.startswith("train_") for name in table.scores):
+    if wants_train:
         parts["train_scores"] = fill("train")
     parts["fit_time"] = table.fit_time.ravel().tolist()
     parts["score_time"] = table.score_time.ravel().tolist()

@@ -95,7 +95,8 @@ class ChainSolver:
             if solved.is_interrupted:
                 raise KeyboardInterrupt
             self.found.append((steps, solved))
-            result.count(steps, solved, self.position)
+            if len(solved):
+                result.count(steps, solved, self.position)
 
     def _limits(self) -> Limits:
         svm = self.model.estimator

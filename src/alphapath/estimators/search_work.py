@@ -51,6 +51,9 @@ class SearchWork:
         if self.setting.deadline is not None and time.time() >= self.setting.deadline:
             return None
         result = ChainResult(chain)
+        if all(head is None for head in self.setting.heads):
+            # Rows that no candidate could use are refused as such, and not candidate by candidate.
+            self._find_shared(self.setting.models[chain.model], chain.head)
         try:
             self._with_rows(chain, result)
         except Exception as error:

@@ -1,0 +1,480 @@
+"""How a search is run: workers, limits, interrupts, journals, progress; the answers stay."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC as PeerSVC
+
+from alphapath import SVC
+from alphapath.errors import JournalError
+from alphapath.model_selection import SVMSearchCV
+from alphapath.search import runner
+from alphapath.search.journal import Journal
+from alphapath.search.node import ROOT
+from alphapath.search.plan import PLANS, Group, make_plan
+from alphapath.search.shelf import Shelf
+
+GRID = {"C": [0.1, 1.0, 10.0, 100.0], "gamma": [0.02, 0.2, 2.0]}
+MEASURED = ("fit_time", "score_time")
+
+
+def generated(n=160, **options):
+    return make_classification(
+        n, 6, n_informative=4, n_redundant=0, flip_y=0.1, random_state=0, **options
+    )
+
+
+def same_results(a, b):
+    """Bit for bit, but for what is measured."""
+    assert set(a) == set(b)
+    for key in a:
+        if key.endswith(MEASURED):
+            continue
+        if key == "params":
+            assert a[key] == b[key]
+        else:
+            np.testing.assert_array_equal(np.asarray(a[key]), np.asarray(b[key]), err_msg=key)
+
+
+def searches():
+    X, y = generated(n_classes=3)
+    yield SVMSearchCV(SVC(), GRID, cv=3, refit=False, return_train_score=True), X, y
+    grid = {"svc__C": [0.1, 1.0, 10.0], "svc__gamma": [0.05, "scale"]}
+    yield SVMSearchCV(make_pipeline(StandardScaler(), SVC()), grid, cv=3, refit=False), X, y
+    yield SVMSearchCV(SVC(), {"gamma": ["scale", 0.1], "C": [1.0, 3.0]}, cv=4, refit=False), X, y
+
+
+class TestWorkers:
+    @pytest.mark.parametrize("backend", ["threading", "loky"])
+    def test_any_number_of_workers(self, backend):
+        for search, X, y in searches():
+            serial = clone(search).fit(X, y).cv_results_
+            with joblib.parallel_config(backend=backend, n_jobs=2):
+                same_results(clone(search).fit(X, y).cv_results_, serial)
+
+    def test_threads_share_the_limit_of_the_memory(self):
+        X, y = generated(300)
+        search = SVMSearchCV(SVC(tol=1e-6), GRID, cv=3, refit=False, memory_limit="1MB")
+        serial = clone(search).fit(X, y).cv_results_
+        with joblib.parallel_config(backend="threading", n_jobs=3):
+            same_results(clone(search).fit(X, y).cv_results_, serial)
+
+    def test_dask_with_a_worker_that_dies(self, tmp_path):
+        distributed = pytest.importorskip("distributed")
+        X, y = generated(n_classes=3)
+        search = SVMSearchCV(SVC(), GRID, cv=KFold(22), refit=False)  # a chain a fold
+        serial = clone(search).fit(X, y).cv_results_
+        cluster = distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            local_directory=str(tmp_path),
+        )
+        with cluster, distributed.Client(cluster) as client:
+            victim = next(iter(client.run(os.getpid).values()))
+            killer = KillLater(victim)
+            with joblib.parallel_config(backend="dask", n_jobs=2):
+                same_results(clone(search).set_params(scoring=killer).fit(X, y).cv_results_, serial)
+        assert killer.has_struck()
+
+    def test_a_process_that_dies(self, tmp_path):
+        X, y = generated()
+        search = SVMSearchCV(SVC(), GRID, cv=KFold(22), refit=False)
+        serial = clone(search).fit(X, y).cv_results_
+        deadly = DieOnce(str(tmp_path / "died"), os.getpid())
+        with joblib.parallel_config(backend="loky", n_jobs=2):
+            found = clone(search).set_params(scoring=deadly).fit(X, y).cv_results_
+        same_results(found, serial)
+        assert Path(deadly.mark).exists()
+
+    def test_errors_of_the_work_are_not_deaths(self):
+        X, y = generated()
+
+        def fails(estimator, X, y):
+            raise ZeroDivisionError("no")
+
+        search = SVMSearchCV(SVC(), GRID, scoring=fails, error_score="raise", n_jobs=2)
+        with pytest.raises(ZeroDivisionError), joblib.parallel_config(backend="threading"):
+            search.fit(X, y)
+        assert not runner.is_death(ZeroDivisionError())
+
+    def test_pickle_and_clone(self):
+        X, y = generated()
+        search = SVMSearchCV(SVC(), GRID).fit(X, y)
+        again = pickle.loads(pickle.dumps(search))
+        np.testing.assert_array_equal(again.predict(X), search.predict(X))
+        assert clone(search).get_params()["param_grid"] == GRID
+
+
+class KillLater:
+    """A scorer that has accuracy as its value, and kills a process in the middle of the search."""
+
+    def __init__(self, victim: int) -> None:
+        self.victim = victim
+
+    def __call__(self, estimator, X, y):
+        if os.getpid() == self.victim:
+            os.kill(self.victim, signal.SIGKILL)
+        return float(np.mean(estimator.predict(X) == y))
+
+    def has_struck(self) -> bool:
+        try:
+            os.kill(self.victim, 0)
+        except ProcessLookupError:
+            return True
+        status = Path(f"/proc/{self.victim}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        return status == "Z"
+
+
+class DieOnce:
+    """A scorer that ends the first worker process that calls it."""
+
+    def __init__(self, mark: str, parent: int) -> None:
+        self.mark, self.parent = mark, parent
+
+    def __call__(self, estimator, X, y):
+        if os.getpid() != self.parent:
+            try:
+                os.close(os.open(self.mark, os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                pass
+            else:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return float(np.mean(estimator.predict(X) == y))
+
+
+class TestLimits:
+    def test_time_limit(self):
+        X, y = generated(1600)
+        search = SVMSearchCV(
+            SVC(), {"C": [1e-3, 1.0, 1e5], "gamma": [1.0, 0.01]}, cv=3, time_limit=1e-4
+        )
+        with pytest.warns(ConvergenceWarning, match="not run"):
+            search.fit(X, y)
+        results = search.cv_results_
+        is_missing = results["status"] == "not_run"
+        assert is_missing.any()
+        assert np.isnan(results["mean_test_score"][is_missing]).all()
+
+    def test_no_cell_in_time(self):
+        X, y = generated()
+        search = SVMSearchCV(SVC(), GRID, time_limit=1e-9)
+        with pytest.warns(ConvergenceWarning, match="12 of 12 candidates were not run"):
+            search.fit(X, y)
+        assert set(search.cv_results_["status"]) == {"not_run"}
+        assert not hasattr(search, "best_estimator_")
+
+    def test_enough_time_changes_nothing(self):
+        X, y = generated()
+        limited = SVMSearchCV(SVC(), GRID, time_limit=1e4).fit(X, y)
+        same_results(limited.cv_results_, SVMSearchCV(SVC(), GRID).fit(X, y).cv_results_)
+
+    @pytest.mark.parametrize("backend", ["sequential", "threading"])
+    def test_interrupt_keeps_what_is_done(self, backend):
+        X, y = generated()
+        counter = InterruptAfter(30)
+        search = SVMSearchCV(SVC(), GRID, cv=KFold(22), scoring=counter, n_jobs=2)
+        with (
+            pytest.raises(KeyboardInterrupt),
+            joblib.parallel_config(backend=backend),
+            pytest.warns(ConvergenceWarning, match="not run"),
+        ):
+            search.fit(X, y)
+        full = SVMSearchCV(SVC(), GRID, cv=KFold(22)).fit(X, y).cv_results_
+        statuses = search.cv_results_["status"]
+        assert "not_run" in statuses
+        done = [~np.isnan(search.cv_results_[f"split{h}_test_score"]) for h in range(22)]
+        assert sum(mask.sum() for mask in done) >= 4
+        for h, mask in enumerate(done):
+            key = f"split{h}_test_score"
+            np.testing.assert_array_equal(search.cv_results_[key][mask], full[key][mask])
+
+    def test_memory_limit_gives_the_same_winner(self):
+        X, y = generated(400)
+        roomy = SVMSearchCV(SVC(), GRID).fit(X, y)
+        tight = SVMSearchCV(SVC(), GRID, memory_limit=500_000).fit(X, y)
+        np.testing.assert_allclose(
+            tight.cv_results_["mean_test_score"], roomy.cv_results_["mean_test_score"], atol=0.013
+        )
+        with pytest.raises(ValueError, match="memory_limit"):
+            SVMSearchCV(SVC(), GRID, memory_limit=1000, error_score="raise").fit(X, y)
+
+
+class InterruptAfter:
+    """A scorer that sends Ctrl-C to this process after some calls."""
+
+    def __init__(self, n_calls: int) -> None:
+        self.n_left = n_calls
+
+    def __call__(self, estimator, X, y):
+        self.n_left -= 1
+        if self.n_left == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.05)
+        return float(np.mean(estimator.predict(X) == y))
+
+
+class TestJournal:
+    def test_resumed_search_gives_the_same_results(self, tmp_path):
+        for i, (search, X, y) in enumerate(searches()):
+            plain = clone(search).fit(X, y).cv_results_
+            path = tmp_path / f"{i}.db"
+            first = clone(search).set_params(journal=path).fit(X, y)
+            same_results(first.cv_results_, plain)
+            with Journal(path) as journal:
+                assert len(journal) == len(first.plan_.chains)
+            work = clone(search).set_params(journal=path, scoring=None).fit(X, y)
+            same_results(work.cv_results_, plain)
+            for key in ("mean_fit_time", "mean_score_time"):  # not even measured again
+                np.testing.assert_array_equal(work.cv_results_[key], first.cv_results_[key])
+
+    def test_another_search_is_refused(self, tmp_path):
+        X, y = generated()
+        search = SVMSearchCV(SVC(), GRID, journal=str(tmp_path / "search.db")).fit(X, y)
+        with pytest.raises(JournalError, match="data"):
+            search.fit(X + 1e-9, y)
+        with pytest.raises(JournalError, match="grid"):
+            clone(search).set_params(param_grid={"C": [1.0]}).fit(X, y)
+        with pytest.raises(JournalError, match="estimator"):
+            clone(search).set_params(estimator__tol=1e-4).fit(X, y)
+        with pytest.raises(JournalError, match="splits"):
+            clone(search).set_params(cv=3).fit(X, y)
+
+    def test_cut_chains_are_not_remembered(self, tmp_path):
+        X, y = generated(1600)
+        path = tmp_path / "search.db"
+        grid = {"C": [1e-3, 1.0, 1e5], "gamma": [1.0, 0.01]}
+        search = SVMSearchCV(SVC(), grid, cv=3, time_limit=0.02, journal=path, refit=False)
+        with pytest.warns(ConvergenceWarning):
+            search.fit(X, y)
+        whole = SVMSearchCV(SVC(), grid, cv=3, refit=False)
+        resumed = clone(search).set_params(time_limit=None).fit(X, y)
+        same_results(resumed.cv_results_, whole.fit(X, y).cv_results_)
+
+    def test_killed_search_goes_on(self, tmp_path):
+        script = textwrap.dedent(
+            """
+            import sys, numpy as np
+            from sklearn.datasets import make_classification
+            from sklearn.model_selection import KFold
+            from alphapath import SVC
+            from alphapath.model_selection import SVMSearchCV
+            X, y = make_classification(160, 6, n_informative=4, n_redundant=0, flip_y=0.1,
+                                       random_state=0)
+            grid = {"C": [0.1, 1.0, 10.0, 100.0], "gamma": [0.02, 0.2, 2.0]}
+            print("ready", flush=True)
+            SVMSearchCV(SVC(), grid, cv=KFold(22), refit=False, journal=sys.argv[1]).fit(X, y)
+            """
+        )
+        path = tmp_path / "search.db"
+        process = subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=-1)
+        assert process.stdout is not None
+        process.stdout.readline()
+        n_done = 0
+        while process.poll() is None and n_done < 3:
+            time.sleep(0.002)
+            if path.exists():
+                with Journal(path) as journal:
+                    n_done = len(journal)
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        X, y = generated()
+        search = SVMSearchCV(SVC(), GRID, cv=KFold(22), refit=False)
+        resumed = clone(search).set_params(journal=path).fit(X, y)
+        same_results(resumed.cv_results_, search.fit(X, y).cv_results_)
+
+
+class Recorder:
+    """A callback that writes down the tasks it is told of."""
+
+    def __init__(self):
+        self.begun, self.ended = [], []
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        self.begun.append((context.task_name, depth(context), context.max_subtasks))
+
+    def on_fit_task_end(self, estimator, context):
+        self.ended.append((context.task_name, depth(context), context.max_subtasks))
+
+
+def depth(context):
+    return 0 if context.parent is None else 1 + depth(context.parent)
+
+
+class TestProgress:
+    @pytest.mark.parametrize("n_jobs", [None, 2])
+    def test_task_tree(self, n_jobs):
+        X, y = generated()
+        recorder = Recorder()
+        search = SVMSearchCV(SVC(), GRID, cv=3, n_jobs=n_jobs).set_callbacks(recorder)
+        with joblib.parallel_config(backend="threading"):
+            search.fit(X, y)
+        assert sorted(recorder.begun) == sorted(recorder.ended)
+        names = [name for name, _, _ in recorder.begun]
+        assert names.count("C") == 36
+        assert names.count("fold") == 9
+        assert names.count("rbf gamma=0.2") == 1
+        assert {d for name, d, _ in recorder.begun if name == "C"} == {4}
+        assert names[:2] == ["fit", "search"]
+        assert names[-1] == "refit-with-best-params"
+
+    def test_silent_by_default(self, capfd):
+        X, y = generated()
+        SVMSearchCV(SVC(), GRID).fit(X, y)
+        SVMSearchCV(SVC(), GRID, verbose=1).fit(X, y)  # no terminal: nothing either
+        assert capfd.readouterr() == ("", "")
+
+
+class TestPlan:
+    group = Group("rbf gamma=1", 0, 0, 0, (0, 1, 2), (0.5, 1.0, 2.0), ((0,), (1,), (2,)))
+
+    @pytest.mark.parametrize("name", PLANS)
+    @pytest.mark.parametrize("is_small", [False, True])
+    @pytest.mark.parametrize("shares_kernel", [False, True])
+    def test_every_node_once_and_after_its_parent(self, name, is_small, shares_kernel):
+        group = Group(
+            *[getattr(self.group, f) for f in ("label", "head", "kernel", "model")],
+            folds=self.group.folds,
+            factors=self.group.factors,
+            cells=self.group.cells,
+            shares_kernel=shares_kernel,
+            is_small=is_small,
+        )
+        plan = make_plan([group], name)
+        nodes = [node for _, node, _ in plan.edges()]
+        assert len(set(nodes)) == len(nodes) == plan.n_nodes == 9
+        assert len({chain.key for chain in plan.chains}) == len(plan.chains)
+        for chain in plan.chains:
+            for k, step in enumerate(chain.steps):
+                assert ROOT <= step.parent < k
+                if step.parent == ROOT:
+                    assert step.seed == "cold"
+            if not shares_kernel:
+                assert len(chain.folds) == 1
+        for parent, node, _ in plan.edges():
+            if parent is not None:
+                assert parent.C <= node.C
+                assert parent.fold == node.fold or name in ("linked_folds", "auto")
+
+    def test_it_can_be_printed(self):
+        X, y = generated()
+        search = SVMSearchCV(SVC(), GRID, cv=3).fit(X, y)
+        text = str(search.plan_)
+        assert "36 solves in 3 chains" in text
+        assert "rbf gamma=0.2" in text
+        assert "cold C=0.1 (" in text
+        linked = SVMSearchCV(SVC(), {"gamma": [0.1]}, cv=3).fit(X, y)
+        assert "greedy from fold 0: C=1" in str(linked.plan_)
+
+    def test_work_is_counted_the_same_every_time(self):
+        X, y = generated()
+        first, second = (SVMSearchCV(SVC(), GRID).fit(X, y).plan_.work for _ in range(2))
+        assert first.keys() == second.keys()
+        for key in first:
+            np.testing.assert_array_equal(first[key], second[key])
+            assert (first[key] >= 0.0).all()
+
+
+class TestShelf:
+    def test_things_are_made_once_and_wait_for_room(self):
+        shelf = Shelf(limit=10)
+        made, inside, most = [], [0], [0]
+        lock = threading.Lock()
+
+        def make(key):
+            made.append(key)
+            return key
+
+        def work(thing):
+            with lock:
+                inside[0] += 1
+                most[0] = max(most[0], inside[0])
+            time.sleep(0.005)
+            with lock:
+                inside[0] -= 1
+            return thing
+
+        def run(key):
+            assert shelf.use(key, 6, lambda: make(key), work) == key
+
+        threads = [threading.Thread(target=run, args=(k,)) for k in (0, 1, 2, 3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(made) == [0, 1, 2, 3]
+        assert most[0] == 1  # two of them would be too large
+        shelf.use(made[-1], 6, lambda: pytest.fail("it is still there"), work)
+
+    def test_what_can_not_be_made_is_forgotten(self):
+        shelf = Shelf(10)
+        with pytest.raises(ZeroDivisionError):
+            shelf.use("a", 1, lambda: 1 // 0, lambda thing: thing)
+        assert shelf.use("a", 1, lambda: 7, lambda thing: thing) == 7
+
+
+@pytest.mark.slow
+def test_memory_stays_within_the_limit():
+    """Ten thousand rows and 200 MB: 400 MB even in single precision."""
+    script = textwrap.dedent(
+        """
+        import resource, sys
+        from sklearn.datasets import make_classification
+        from alphapath import SVC
+        from alphapath.model_selection import SVMSearchCV
+        limit = sys.argv[1]
+        X, y = make_classification(10_000, 10, n_informative=6, flip_y=0.05, class_sep=2.0,
+                                   random_state=0)
+        SVMSearchCV(SVC(), {"C": [1.0]}, cv=2).fit(X[:500], y[:500])
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        search = SVMSearchCV(SVC(), {"C": [0.1, 1.0], "gamma": [0.01, 0.1]}, cv=3,
+                             memory_limit=None if limit == "none" else limit, refit=False)
+        search.fit(X, y)
+        after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        print((after - before) / 1000, search.best_params_)
+        """
+    )
+    found = {}
+    for limit in ("200MB", "none"):
+        done = subprocess.run(
+            [sys.executable, "-c", script, limit], capture_output=True, text=True, check=True
+        )
+        megabytes, _, best = done.stdout.partition(" ")
+        found[limit] = float(megabytes), best
+    assert found["200MB"][0] < 240.0  # the limit, and what solutions and scores take
+    assert found["200MB"][1] == found["none"][1]
+
+
+def test_peers_agree_on_parallel_runs():
+    X, y = generated()
+    ours = SVMSearchCV(SVC(), GRID, n_jobs=2).fit(X, y)
+    theirs = GridSearchCV(PeerSVC(), GRID).fit(X, y)
+    np.testing.assert_allclose(
+        ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], atol=0.007
+    )
