@@ -195,6 +195,7 @@ LeaveOneOutResult leave_one_out(const BoxProblem& problem, const StartPoint& ful
   without.upper = upper;
   SolveOptions each = options;
   Workspace workspace(problem.kernel);
+  workspace.next = Workspace::Next::others;
   LeaveOneOutResult result;
   for (const auto& [t, total] : instances) {
     if (watch.should_stop())

@@ -69,12 +69,13 @@ double move_with_box(const Box& from, const Box& to, std::size_t i, double beta)
 class Sequence {
 public:
   Sequence(const Family& family, std::span<const Step> steps)
-      : family_(family), steps_(steps), workspace_(family.kernel) {
-    workspace_.is_for_sequence = true;
-  }
+      : family_(family), steps_(steps), workspace_(family.kernel) {}
 
   StepResult solve(std::size_t k, std::span<const StepResult> done, const SolveOptions& options) {
     const Step& step = steps_[k];
+    const bool is_alone = (k == 0 || steps_[k - 1].row != step.row) &&
+                          (k + 1 == steps_.size() || steps_[k + 1].row != step.row);
+    workspace_.next = is_alone ? Workspace::Next::others : Workspace::Next::same_instances;
     const Box box(family_, step);
     const BoxProblem problem = box.problem(family_);
     if (step.parent < 0 || step.seed == Seed::cold)

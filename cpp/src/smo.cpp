@@ -45,16 +45,18 @@ template <class T> Smo<T>::Smo(SmoState& state) : state_(state) {
 /// The whole problem: all movable instances, copied together where that pays, else all rows as
 /// they lie with the others masked.
 template <class T> void Smo<T>::work_on_all() {
+  using Next = Workspace::Next;
   const KernelRows& kernel = state_.problem.kernel;
   const std::size_t n_movable = state_.movable.size();
+  const double share = static_cast<double>(n_movable) / static_cast<double>(kernel.size());
+  const Next next = state_.workspace.next;
   const bool is_same_precision = kernel.precision() == WorkingRows<T>::precision;
   const bool fits = WorkingRows<T>::bytes_to_copy(n_movable) <= state_.options.memory_limit;
-  const bool pays = n_movable < share_worth_copying * static_cast<double>(kernel.size()) ||
-                    (state_.workspace.is_for_sequence && n_movable < kernel.size());
+  const bool pays = share < share_worth_copying || (next == Next::same_instances && share < 1) ||
+                    (next != Next::others && !is_same_precision);
   is_compacted_ = false;
-  work_on(state_.workspace.rows<T>(
-      fits && (pays || !is_same_precision) ? state_.movable : all_instances(kernel.size()),
-      state_.options.memory_limit));
+  work_on(state_.workspace.rows<T>(fits && pays ? state_.movable : all_instances(kernel.size()),
+                                   state_.options.memory_limit));
 }
 
 template <class T> void Smo<T>::work_on(WorkingRows<T>& rows) {

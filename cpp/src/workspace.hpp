@@ -23,8 +23,12 @@ public:
   }
 
   FreeSet free_set;
-  // A sequence of solves wins a copy of the rows back even where hardly any instance is held out.
-  bool is_for_sequence = false;
+  // What is solved next on this kernel decides which copies of rows pay.
+  enum class Next {
+    nothing,        // copied for this solve alone
+    same_instances, // a fold at another C: a copy without the others is won back
+    others,         // another fold: a copy of all serves every fold
+  } next = Next::nothing;
 
 private:
   const KernelRows& kernel_;
