@@ -57,6 +57,17 @@ std::vector<Step> read_steps(const Indices& rows, const Vector& factors, const I
   return steps;
 }
 
+std::vector<SolveResult> read_known(const Matrix& beta, const Matrix& gradient, std::size_t n) {
+  if (beta.shape(0) != gradient.shape(0) || beta.shape(1) != n || gradient.shape(1) != n)
+    throw std::invalid_argument("Known solutions need a beta and a gradient for every instance.");
+  std::vector<SolveResult> known(beta.shape(0));
+  for (std::size_t k = 0; k < known.size(); ++k) {
+    known[k].beta.assign(beta.data() + k * n, beta.data() + (k + 1) * n);
+    known[k].gradient.assign(gradient.data() + k * n, gradient.data() + (k + 1) * n);
+  }
+  return known;
+}
+
 using Results = std::vector<StepResult>;
 
 template <std::vector<double> SolveResult::* member> auto matrix_of(const Results& results) {
@@ -97,13 +108,15 @@ nb::dict as_columns(const Results& results) {
   return columns;
 }
 
-nb::typed<nb::dict, nb::str, nb::object> solve(const HeldFamily& held, const Indices& rows,
-                                               const Vector& factors, const Indices& parents,
-                                               const Indices& seeds, const SolveOptions& options,
-                                               double total_time_limit) {
+nb::typed<nb::dict, nb::str, nb::object>
+solve(const HeldFamily& held, const Indices& rows, const Vector& factors, const Indices& parents,
+      const Indices& seeds, const Matrix& known_beta, const Matrix& known_gradient,
+      const SolveOptions& options, double total_time_limit) {
   const std::vector<Step> steps = read_steps(rows, factors, parents, seeds, held.weights.shape(0));
+  std::vector<SolveResult> known =
+      read_known(known_beta, known_gradient, held.family.kernel.size());
   return as_columns(run_watched(options, [&](const SolveOptions& watched) {
-    return solve_sequence(held.family, steps, watched, total_time_limit);
+    return solve_sequence(held.family, steps, std::move(known), watched, total_time_limit);
   }));
 }
 
@@ -115,7 +128,8 @@ void bind_sequence(nb::module_& m) {
            nb::arg("targets"), nb::arg("lower_scale"), nb::arg("upper_scale"), nb::arg("weights"),
            nb::arg("epsilon") = 0.0, nb::arg("total_share") = 0.0);
   m.def("solve_sequence", &solve, nb::arg("family"), nb::arg("rows"), nb::arg("factors"),
-        nb::arg("parents"), nb::arg("seeds"), nb::arg("options"), nb::arg("total_time_limit") = 0.0,
+        nb::arg("parents"), nb::arg("seeds"), nb::arg("known_beta"), nb::arg("known_gradient"),
+        nb::arg("options"), nb::arg("total_time_limit") = 0.0,
         "Solve steps in order, each from an earlier one; a dictionary of arrays.");
 }
 

@@ -34,6 +34,23 @@ void Factor::reserve(std::size_t n, std::size_t n_kept) {
   capacity_ = capacity;
 }
 
+void Factor::copy_from(const Factor& other) {
+  members_.clear();
+  reserve(other.members_.size(), 0);
+  for (std::size_t c = 0; c < other.members_.size(); ++c)
+    std::copy_n(other.upper_.data() + c * other.capacity_, c + 1, upper_.data() + c * capacity_);
+  members_ = other.members_;
+  is_dependent_ = other.is_dependent_;
+  pivots_ = other.pivots_;
+  n_removed_ = other.n_removed_;
+  ones_ = other.ones_;
+  ones_sum_ = other.ones_sum_;
+  origin_row_ = other.origin_row_;
+  origin_norm_ = other.origin_norm_;
+  sigma_ = other.sigma_;
+  ridge_ = other.ridge_;
+}
+
 void Factor::choose_origin() {
   const std::size_t ref = members_.front();
   const KernelRow row = kernel_.row(ref);

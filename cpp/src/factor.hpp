@@ -23,6 +23,9 @@ class Factor {
 public:
   explicit Factor(const KernelRows& kernel) : kernel_(kernel) {}
 
+  /// The same factor as `other`, of the same kernel.
+  void copy_from(const Factor& other);
+
   std::size_t size() const { return members_.size(); }
 
   /// Bytes a factor of n members takes at most.

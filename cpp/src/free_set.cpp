@@ -13,6 +13,8 @@ namespace {
 // may have been taken out before, for the sake of rounding.
 constexpr double max_share_removed = 0.4;
 constexpr std::size_t max_turnover = 20;
+// A factor of so many members costs less than the iterations it saves in the first solve.
+constexpr std::size_t max_prepared = 400;
 
 /// A member that depends on earlier ones has a direction without curvature: follow it downhill to
 /// the first bound, where one of those involved leaves the free set. Once an independent member has
@@ -94,6 +96,18 @@ double FreeSet::estimate_cost(const std::vector<std::uint32_t>& free, double n_e
   const double kept = static_cast<double>(n_considered_) - n_removed;
   const double factor = (m * m * m - kept * kept * kept) / 50 + (m * m - kept * kept) * 0.75;
   return least_cost(free.size(), n_) + factor + (n_expected_hits + n_removed / 8) * m * m * 0.5;
+}
+
+void FreeSet::prepare(const BoxProblem& problem, std::span<const double> beta, Watch& watch) {
+  std::vector<std::uint32_t> free;
+  for (std::size_t i = 0; i < beta.size(); ++i)
+    if (is_free(problem, i, beta[i]))
+      free.push_back(static_cast<std::uint32_t>(i));
+  if (free.size() > max_prepared)
+    free.clear();
+  factor_.set_members({}, 0, watch);
+  order_members(problem, free, beta);
+  factor_.set_members(order_, 0, watch);
 }
 
 int FreeSet::minimise(const BoxProblem& problem, std::vector<std::uint32_t> free,

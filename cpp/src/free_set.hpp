@@ -33,6 +33,12 @@ public:
   /// choice is the same on every run).
   double estimate_cost(const std::vector<std::uint32_t>& free, double n_expected_hits);
 
+  /// Begins with the factor of the free set of `beta`, if it is small enough to be made for that.
+  void prepare(const BoxProblem& problem, std::span<const double> beta, Watch& watch);
+
+  /// Begins with the factor of `other` (of the same kernel).
+  void copy_from(const FreeSet& other) { factor_.copy_from(other.factor_); }
+
   /// Moves beta on `free`, given the gradient of all instances. Returns the number of bounds hit,
   /// or -1 where nothing could be done.
   int minimise(const BoxProblem& problem, std::vector<std::uint32_t> free,

@@ -69,7 +69,7 @@ double move_with_box(const Box& from, const Box& to, std::size_t i, double beta)
 class Sequence {
 public:
   Sequence(const Family& family, std::span<const Step> steps)
-      : family_(family), steps_(steps), workspace_(family.kernel) {}
+      : family_(family), steps_(steps), workspace_(family.kernel), parent_set_(family.kernel) {}
 
   StepResult solve(std::size_t k, std::span<const StepResult> done, const SolveOptions& options) {
     const Step& step = steps_[k];
@@ -78,8 +78,10 @@ public:
     workspace_.next = is_alone ? Workspace::Next::others : Workspace::Next::same_instances;
     const Box box(family_, step);
     const BoxProblem problem = box.problem(family_);
-    if (step.parent < 0 || step.seed == Seed::cold)
+    if (step.parent < 0 || step.seed == Seed::cold) {
+      workspace_.free_set.copy_from(FreeSet(family_.kernel));
       return {solve_smo(problem, std::nullopt, options, workspace_), Seed::cold, 0};
+    }
 
     const SolveResult& parent = done[static_cast<std::size_t>(step.parent)].solve;
     const Step& parent_step = steps_[static_cast<std::size_t>(step.parent)];
@@ -96,6 +98,8 @@ public:
     if (seed == Seed::scale)
       scale(old_box, box, factor, beta, gradient);
     SmoState state(problem, StartPoint{beta, gradient}, options, workspace_);
+    if (seed == Seed::greedy)
+      begin_with_factor_of(step.parent, old_box.problem(family_), parent.beta, state.watch);
     for (std::size_t i = 0; i < beta.size(); ++i)
       state.beta[i] = seed == Seed::lift && is_bounded(old_box, i, beta[i])
                           ? move_with_box(old_box, box, i, beta[i])
@@ -110,6 +114,15 @@ public:
   }
 
 private:
+  /// Every fold begins with the factor of its parent's free set, made once.
+  void begin_with_factor_of(std::int64_t parent, const BoxProblem& problem,
+                            std::span<const double> beta, Watch& watch) {
+    if (prepared_ != parent)
+      parent_set_.prepare(problem, beta, watch);
+    prepared_ = parent;
+    workspace_.free_set.copy_from(parent_set_);
+  }
+
   /// The parent's point as the solution of a larger box, where it is one.
   static std::optional<SolveResult> take_over(const BoxProblem& problem, const SolveResult& parent,
                                               double tol) {
@@ -136,18 +149,24 @@ private:
   const Family& family_;
   std::span<const Step> steps_;
   Workspace workspace_;
+  FreeSet parent_set_;         // with the factor of step prepared_
+  std::int64_t prepared_ = -1; // none
 };
 
 } // namespace
 
 std::vector<StepResult> solve_sequence(const Family& family, std::span<const Step> steps,
-                                       const SolveOptions& options, double total_time_limit) {
+                                       std::vector<SolveResult> known, const SolveOptions& options,
+                                       double total_time_limit) {
   Watch watch(total_time_limit, options.wants_stop);
   Sequence sequence(family, steps);
+  const std::size_t n_known = known.size();
   std::vector<StepResult> done;
   done.reserve(steps.size());
+  for (SolveResult& solution : known)
+    done.push_back({std::move(solution), Seed::cold, 0});
   SolveOptions each = options;
-  for (std::size_t k = 0; k < steps.size(); ++k) {
+  for (std::size_t k = n_known; k < steps.size(); ++k) {
     if (watch.should_stop())
       break;
     if (total_time_limit > 0) {
@@ -161,6 +180,7 @@ std::vector<StepResult> solve_sequence(const Family& family, std::span<const Ste
       break;
     done.push_back(std::move(result));
   }
+  done.erase(done.begin(), done.begin() + static_cast<std::ptrdiff_t>(n_known));
   return done;
 }
 

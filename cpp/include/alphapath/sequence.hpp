@@ -45,8 +45,10 @@ struct StepResult {
 
 /// The steps in order, as many as the limits allow: options.time_limit holds for each of them,
 /// `total_time_limit` (0: none) for all together. A step that was cut short by the latter or by an
-/// interrupt is not returned.
+/// interrupt is not returned. The first steps may be `known`: their solutions are there and are
+/// not returned. A step depends on its parent alone, not on what else is in the sequence.
 std::vector<StepResult> solve_sequence(const Family& family, std::span<const Step> steps,
-                                       const SolveOptions& options, double total_time_limit);
+                                       std::vector<SolveResult> known, const SolveOptions& options,
+                                       double total_time_limit);
 
 } // namespace alphapath

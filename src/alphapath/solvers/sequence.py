@@ -32,7 +32,10 @@ COUNTS = ("n_iter", "n_free_set_solves", "n_bound_hits", "n_refreshes")
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """What to solve: rows of the weights, factors, parents (-1: none) and seeds by name."""
+    """What to solve: rows of the weights, factors, parents and seeds by name.
+
+    A parent is the number of an earlier step, counted after the solutions already known; -1: none.
+    """
 
     rows: NDArray[np.int64]
     factors: FloatArray
@@ -107,6 +110,7 @@ def solve_sequence(
     steps: Steps,
     *,
     limits: Limits,
+    known: Sequence[Solution] = (),
     total_time_limit: float | None = None,
 ) -> SequenceSolution:
     """Solve `problem` under other weights, step by step.
@@ -119,6 +123,8 @@ def solve_sequence(
     steps : Steps
     limits : Limits
         Of each solve.
+    known : sequence of Solution
+        Solutions of the same family that steps may begin from, on the same kernel.
     total_time_limit : float or None
         Seconds for all steps together.
 
@@ -130,12 +136,14 @@ def solve_sequence(
     require_no_ridge(problem, solver="sequence")
     view: Any = problem.kernel
     rows = np.ascontiguousarray(weights, dtype=np.float64)
+    n_known, n = len(known), problem.n
+    all_rows = np.concatenate([rows, *(parent.problem.weights[None, :] for parent in known)])
     family = _core.Family(
         view.gram,
         problem.targets,
         problem.lower_scale,
         problem.upper_scale,
-        rows,
+        all_rows,
         problem.epsilon,
         problem.total_share,
     )
@@ -143,10 +151,12 @@ def solve_sequence(
     with single_threaded():
         columns: dict[str, Any] = _core.solve_sequence(
             family,
-            np.ascontiguousarray(steps.rows, dtype=np.int64),
-            np.ascontiguousarray(steps.factors, dtype=np.float64),
-            np.ascontiguousarray(steps.parents, dtype=np.int64),
-            np.array([SEED_NAMES.index(name) for name in steps.seeds], dtype=np.int64),
+            np.concatenate([len(rows) + np.arange(n_known), steps.rows]).astype(np.int64),
+            np.concatenate([np.ones(n_known), steps.factors]),
+            np.concatenate([np.full(n_known, -1), steps.parents]).astype(np.int64),
+            np.array([0] * n_known + [SEED_NAMES.index(name) for name in steps.seeds]),
+            np.array([parent.beta for parent in known]).reshape(n_known, n),
+            np.array([parent.gradient for parent in known]).reshape(n_known, n),
             limits.as_options(view.spare_bytes),
             0.0 if total_time_limit is None else float(total_time_limit),
         )
