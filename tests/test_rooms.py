@@ -49,6 +49,7 @@ ROOMS = {
             "margin_problem",
             "margin_certificate",
             "version",
+            "margin_solution",
         ),
         packages=("numpy",),
     ),

@@ -1,0 +1,121 @@
+"""The rows of A = [X 1] (or X, without an offset), dense or CSR, and their products.
+
+The offset is the last entry of theta. X is never copied: not to append the ones, nor to leave out
+the features that a problem drops, whose theta is 0 and whose gradient is never asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import SolverMismatch
+from ..margin_problem import MarginProblem
+from ..problem import FloatArray
+
+Indices = NDArray[np.intp]
+
+
+class DesignRows:
+    """A of one MarginProblem.
+
+    Parameters
+    ----------
+    problem : MarginProblem
+        With a penalised offset or none.
+    """
+
+    def __init__(self, problem: MarginProblem) -> None:
+        if problem.offset == "free":
+            raise SolverMismatch(
+                "The smooth_newton solver is for problems whose offset is penalised or absent, but "
+                "this one is free; use offset='penalised'."
+            )
+        self.X: Any = problem.X
+        self.is_sparse = problem.is_sparse
+        self.n, self.d = problem.n, problem.d
+        self.n_offsets = int(problem.offset == "penalised")
+        self.dropped = problem.dropped
+        self.kept: Indices | None = None
+        if problem.dropped is not None:
+            is_kept = np.append(~problem.dropped, np.ones(self.n_offsets, dtype=bool))
+            self.kept = np.flatnonzero(is_kept)
+
+    @property
+    def width(self) -> int:
+        """Length of theta, dropped features included."""
+        return self.d + self.n_offsets
+
+    @property
+    def n_kept(self) -> int:
+        """Length of theta without the dropped features."""
+        return self.width if self.kept is None else self.kept.size
+
+    @property
+    def density(self) -> float:
+        """Share of the values of X that are stored."""
+        return self.X.nnz / max(1, self.n * self.d) if self.is_sparse else 1.0
+
+    def values(self, theta: FloatArray) -> FloatArray:
+        """A theta on all instances."""
+        f = np.asarray(self.X @ theta[: self.d])
+        return f + theta[self.d] if self.n_offsets else f
+
+    def combine(self, rows: Indices, coefs: FloatArray) -> FloatArray:
+        """A_rows' coefs, dropped features set to 0."""
+        theta = np.zeros(self.width)
+        if rows.size == self.n:
+            theta[: self.d] = self.X.T @ coefs
+        elif 2 * rows.size > self.n and not self.is_sparse:
+            # Copying most rows costs more than passing over those of coefficient 0.
+            everywhere = np.zeros(self.n)
+            everywhere[rows] = coefs
+            theta[: self.d] = everywhere @ self.X
+        else:
+            theta[: self.d] = self.X[rows].T @ coefs
+        if self.n_offsets:
+            theta[self.d] = coefs.sum()
+        if self.dropped is not None:
+            theta[: self.d][self.dropped] = 0.0
+        return theta
+
+    def take(self, rows: Indices) -> FloatArray:
+        """A[rows] as a dense array of the kept features."""
+        block = self.X[rows].toarray() if self.is_sparse else self.X[rows]
+        if self.n_offsets:
+            block = np.hstack([block, np.ones((rows.size, 1))])
+        return block if self.kept is None else block[:, self.kept]
+
+    def gram(self, rows: Indices, weights: FloatArray) -> FloatArray:
+        """A_rows' diag(weights) A_rows on the kept features; weights may be negative."""
+        block = self.take(rows)
+        if rows.size and (weights > 0.0).all():
+            block *= np.sqrt(weights)[:, np.newaxis]
+            return block.T @ block  # numpy sees the transpose and halves the work
+        return block.T @ (block * weights[:, np.newaxis])
+
+    def products(self, rows: Indices, others: Indices | None = None) -> FloatArray:
+        """A_rows A_others' (others=None: the same rows), dropped features left out."""
+        left = self.X[rows]
+        right = left if others is None else self.X[others]
+        if self.is_sparse:
+            if self.dropped is not None:
+                left = left[:, ~self.dropped]
+                right = left if others is None else right[:, ~self.dropped]
+            K = np.asarray((left @ right.T).toarray())
+        elif self.dropped is None:
+            K = left @ right.T
+        else:
+            left = left[:, ~self.dropped]
+            K = left @ (left if others is None else right[:, ~self.dropped]).T
+        return K + 1.0 if self.n_offsets else K
+
+    def squared_norms(self) -> FloatArray:
+        """|a_i|^2 of all instances, dropped features included."""
+        if self.is_sparse:
+            norms = np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
+        else:
+            norms = np.einsum("ij,ij->i", self.X, self.X)
+        return norms + self.n_offsets

@@ -1,0 +1,171 @@
+"""Strategy II: systems with H = I + A'diag(D)A by one of the size of the active set S.
+
+    theta = A_S'beta,   (D_S^-1 + K_SS) beta = targets_S,   K = A A'
+
+Given: a factor of B0 = D^-1 + K on a set S0. Asked: answers for S, which lacks some of S0 and has
+others besides. Few changes: the factor stays, and beta of those that left is forced to 0 and that
+of the others found by a bordered system of their number (the paper's eq. 6 and 7 without the
+inverse). More: B is factored again, from products that were computed once.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+from scipy.linalg.lapack import dgetrf, dgetrs, dpotrf, dpotrs
+
+from ..problem import FloatArray
+from .design_rows import DesignRows, Indices
+
+#: A correction of rank r costs about 2 r l^2, a factor l^3/3 (and runs at full speed).
+CORRECTED_SHARE = 1.0 / 8.0
+
+
+class InstanceHessian:
+    """H through its active instances. Arrays are replaced, never written to.
+
+    Parameters
+    ----------
+    rows : DesignRows
+    """
+
+    name = "instance"
+
+    def __init__(self, rows: DesignRows) -> None:
+        self.rows = rows
+        self.known: Indices = np.empty(0, dtype=np.intp)  # instances whose products are in K
+        self.place = np.full(rows.n, -1)  # of an instance in `known`
+        self.K = np.empty((0, 0))
+        self.base: Indices = np.empty(0, dtype=np.intp)  # S0
+        self.base_weights = np.empty(0)
+        self.factor: FloatArray | None = None
+        self.current = np.zeros(rows.n)  # D of the answers
+        self.entering: Indices = self.base
+        self.leaving: Indices = self.base  # positions in S0
+        self.n_refreshes = 0
+
+    def fork(self, rows: DesignRows) -> InstanceHessian:
+        """A copy to go on from, on the same instances and the features that `rows` keeps."""
+        other = copy.copy(self)
+        other.rows = rows
+        other.n_refreshes = 0
+        if rows.dropped is not None and rows.n_kept < self.rows.n_kept:
+            gone = np.flatnonzero(rows.dropped)
+            if self.rows.dropped is not None:
+                gone = gone[~self.rows.dropped[gone]]
+            block = rows.X[self.known][:, gone]
+            product = block @ block.T
+            other.K = self.K - (product.toarray() if rows.is_sparse else product)
+            other.factor = None
+        return other
+
+    def predict_cost(self, weights: FloatArray) -> float:
+        """Flops to answer for `weights`: new products, and a correction or a factor."""
+        active = np.flatnonzero(weights)
+        size, d = float(active.size), self.rows.n_kept * self.rows.density
+        n_new = float(np.count_nonzero(self.place[active] < 0))
+        n_known = size if self.known.size == 0 else float(self.known.size) + n_new
+        cost = (2.0 - (self.known.size == 0)) * n_new * n_known * d
+        r = self._count_changes(active, weights)
+        if r is not None and r <= CORRECTED_SHARE * size:
+            return cost + 2.0 * r * size**2
+        return cost + size**3 / 3.0
+
+    def _count_changes(self, active: Indices, weights: FloatArray) -> int | None:
+        """How many entered or left since the factor was made; None where it can not be used."""
+        if self.factor is None:
+            return None
+        stays = weights[self.base] > 0.0
+        if (weights[self.base[stays]] != self.base_weights[stays]).any():
+            return None
+        return int(active.size + self.base.size - 2 * np.count_nonzero(stays))
+
+    def move(self, weights: FloatArray) -> None:
+        """Answer for these D from now on."""
+        self.current = weights
+        active = np.flatnonzero(weights)
+        self._learn(active[self.place[active] < 0])
+        r = self._count_changes(active, weights)
+        if r is None or r > CORRECTED_SHARE * active.size:
+            self._factor(active, weights)
+            r = 0
+        self.leaving = np.flatnonzero(weights[self.base] == 0.0)
+        is_based = np.zeros(self.rows.n, dtype=bool)
+        is_based[self.base] = True
+        self.entering = active[~is_based[active]]
+        if r:
+            self._prepare_correction()
+
+    def refresh(self) -> None:
+        """Products and factor anew from the rows."""
+        self.known = self.known[:0]
+        self.place = np.full(self.rows.n, -1)
+        self.K = np.empty((0, 0))
+        self.factor = None
+        self.n_refreshes += 1
+        self.move(self.current)
+
+    def solve_dual(self, values: FloatArray) -> tuple[Indices, FloatArray]:
+        """The active instances and their beta in (D_S^-1 + K_SS) beta = values_S."""
+        beta, _ = dpotrs(self.factor, values[self.base], lower=1) if self.base.size else ([], 0)
+        if not (self.entering.size or self.leaving.size):
+            return self.base, np.asarray(beta)
+        n_entering = self.entering.size
+        rhs = np.concatenate([values[self.entering] - self.K_I0 @ beta, -beta[self.leaving]])
+        small, _ = dgetrs(*self.small, rhs)
+        beta = beta - self.W @ small
+        stays = np.ones(self.base.size, dtype=bool)
+        stays[self.leaving] = False
+        found = np.concatenate([self.base[stays], self.entering])
+        return found, np.concatenate([beta[stays], small[:n_entering]])
+
+    def solve(self, rhs: FloatArray) -> FloatArray:
+        """H^-1 rhs = rhs - A_S'(D_S^-1 + K_SS)^-1 A_S rhs."""
+        found, beta = self.solve_dual(self.rows.values(rhs))
+        return rhs - self.rows.combine(found, beta)
+
+    def solve_newton(self, targets: FloatArray) -> FloatArray:
+        """The theta at which H theta = A'diag(D) targets."""
+        return self.rows.combine(*self.solve_dual(targets))
+
+    def _learn(self, new: Indices) -> None:
+        """Compute the products of new instances with the known ones and each other."""
+        if new.size == 0:
+            return
+        m = self.known.size
+        K = np.empty((m + new.size, m + new.size))
+        K[:m, :m] = self.K
+        K[m:, m:] = self.rows.products(new)
+        if m:
+            K[m:, :m] = self.rows.products(new, self.known)
+            K[:m, m:] = K[m:, :m].T
+        self.K = K
+        self.known = np.concatenate([self.known, new])
+        self.place = self.place.copy()
+        self.place[new] = m + np.arange(new.size)
+
+    def _factor(self, active: Indices, weights: FloatArray) -> None:
+        where = self.place[active]
+        B = np.asfortranarray(self.K[np.ix_(where, where)])
+        B.flat[:: active.size + 1] += 1.0 / weights[active]
+        self.base, self.base_weights = active, weights[active]
+        self.factor = np.empty((0, 0))
+        if active.size:
+            self.factor, _ = dpotrf(B, lower=1, overwrite_a=1)
+
+    def _prepare_correction(self) -> None:
+        m, r = self.base.size, self.entering.size
+        where_I = self.place[self.entering]
+        self.K_I0 = self.K[np.ix_(where_I, self.place[self.base])]
+        border = np.zeros((m, r + self.leaving.size), order="F")
+        border[:, :r] = self.K_I0.T
+        border[self.leaving, r + np.arange(self.leaving.size)] = 1.0
+        self.W, _ = dpotrs(self.factor, border, lower=1)
+        system = -np.concatenate([self.K_I0 @ self.W, self.W[self.leaving]])
+        system[:r, :r] += self.K[np.ix_(where_I, where_I)]
+        system.flat[: r * (system.shape[1] + 1) : system.shape[1] + 1] += (
+            1.0 / self.current[self.entering]
+        )
+        lu, pivots, _ = dgetrf(system)
+        self.small = (lu, pivots)
