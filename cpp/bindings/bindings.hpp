@@ -11,6 +11,7 @@ namespace nb = nanobind;
 
 void bind_kernels(nanobind::module_& m);
 void bind_solvers(nanobind::module_& m);
+void bind_removal(nanobind::module_& m);
 void bind_sequence(nanobind::module_& m);
 void bind_one_class(nanobind::module_& m);
 void bind_paths(nanobind::module_& m);

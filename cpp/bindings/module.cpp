@@ -65,6 +65,7 @@ NB_MODULE(_core, m) {
       "The instruction set chosen for the hot loops.");
   alphapath::bindings::bind_kernels(m);
   alphapath::bindings::bind_solvers(m);
+  alphapath::bindings::bind_removal(m);
   alphapath::bindings::bind_sequence(m);
   alphapath::bindings::bind_one_class(m);
   alphapath::bindings::bind_paths(m);

@@ -158,6 +158,36 @@ class LeaveOneOutResult:
 def leave_one_out(problem: BoxProblem, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], instances: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: SolveOptions, only_signs: bool) -> LeaveOneOutResult:
     """Decision values of instances by the models trained without them."""
 
+class NearInstances:
+    """
+    Instances by how far theta must move before their state changes; the rows of `facts` are reach, value, target, state, weight and change.
+    """
+
+    def __init__(self, facts: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], answers: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], width: float, is_two_sided: bool, is_everybody: bool) -> None: ...
+
+class RemovalResult:
+    """One value for each instance left out."""
+
+    @property
+    def values(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def reach(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def n_solves(self) -> list[int]: ...
+
+    @property
+    def n_changes(self) -> list[int]: ...
+
+    @property
+    def statuses(self) -> list[int]: ...
+
+def remove_each(near: NearInstances, places: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], facts: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], answers: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], feature_facts: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, feature_answers: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None) -> RemovalResult:
+    """
+    Decision values of instances by the smooth SVMs without them; the rows of `facts` are value, goal, weight and change, those of `feature_facts` coefficient, change and own.
+    """
+
 class Family:
     """Problems on one kernel that differ in their weights."""
 

@@ -35,9 +35,7 @@ class MarginSolution:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "coef", freeze(self.coef, "coef"))
-        object.__setattr__(
-            self, "decision_values", freeze(self.decision_values, "decision_values")
-        )
+        object.__setattr__(self, "decision_values", freeze(self.decision_values, "decision_values"))
 
     def with_seed(self, name: str, seconds: float = 0.0) -> MarginSolution:
         """The same solution, with what it began from on record."""

@@ -38,10 +38,11 @@ class DesignRows:
         self.n, self.d = problem.n, problem.d
         self.n_offsets = int(problem.offset == "penalised")
         self.dropped = problem.dropped
-        self.kept: Indices | None = None
+        self.is_kept = np.ones(self.width, dtype=bool)
+        self.kept: Indices | None = None  # None: all
         if problem.dropped is not None:
-            is_kept = np.append(~problem.dropped, np.ones(self.n_offsets, dtype=bool))
-            self.kept = np.flatnonzero(is_kept)
+            self.is_kept[: self.d] = ~problem.dropped
+            self.kept = np.flatnonzero(self.is_kept)
 
     @property
     def width(self) -> int:
@@ -86,15 +87,18 @@ class DesignRows:
         block = self.X[rows].toarray() if self.is_sparse else self.X[rows]
         if self.n_offsets:
             block = np.hstack([block, np.ones((rows.size, 1))])
-        return block if self.kept is None else block[:, self.kept]
+        return np.asarray(block if self.kept is None else block[:, self.kept])
 
     def gram(self, rows: Indices, weights: FloatArray) -> FloatArray:
         """A_rows' diag(weights) A_rows on the kept features; weights may be negative."""
-        block = self.take(rows)
-        if rows.size and (weights > 0.0).all():
-            block *= np.sqrt(weights)[:, np.newaxis]
-            return block.T @ block  # numpy sees the transpose and halves the work
-        return block.T @ (block * weights[:, np.newaxis])
+        total = np.zeros((self.n_kept, self.n_kept))
+        for sign in (1.0, -1.0):
+            chosen = np.flatnonzero(sign * weights > 0.0)
+            if chosen.size:
+                block = self.take(rows[chosen])
+                block *= np.sqrt(sign * weights[chosen])[:, np.newaxis]
+                total += sign * (block.T @ block)  # numpy sees the transpose: half the work
+        return total
 
     def products(self, rows: Indices, others: Indices | None = None) -> FloatArray:
         """A_rows A_others' (others=None: the same rows), dropped features left out."""

@@ -41,6 +41,8 @@ class FeatureHessian:
         self.gram: FloatArray | None = None
         self.factor: FloatArray | None = None
         self.changed: Indices = np.empty(0, dtype=np.intp)
+        self.pull = self.weights  # D * targets of `moment`
+        self.moment: FloatArray = np.zeros(rows.width)  # A' pull
         self.n_refreshes = 0
 
     def fork(self, rows: DesignRows) -> FeatureHessian:
@@ -54,6 +56,7 @@ class FeatureHessian:
                 inside = np.searchsorted(self.rows.kept, rows.kept)
             other.gram = np.ascontiguousarray(self.gram[np.ix_(inside, inside)])
             other.factor = None
+            other.moment = np.where(rows.is_kept, self.moment, 0.0)
         return other
 
     def predict_cost(self, weights: FloatArray) -> float:
@@ -85,9 +88,19 @@ class FeatureHessian:
         if changed.size:
             self._prepare_correction()
 
+    def factor_at(self, weights: FloatArray) -> FloatArray:
+        """The Cholesky factor of H itself at these D."""
+        self.move(weights)
+        if self.changed.size:
+            self._factor(weights, 1.0, self.changed)
+            self.changed = self.changed[:0]
+        assert self.factor is not None
+        return self.factor
+
     def refresh(self) -> None:
         """Form and factor H anew from the rows."""
         self.gram = None
+        self.pull, self.moment = np.zeros(self.rows.n), np.zeros(self.rows.width)
         self.n_refreshes += 1
         self.move(self.current)
 
@@ -106,8 +119,16 @@ class FeatureHessian:
 
     def solve_newton(self, targets: FloatArray) -> FloatArray:
         """The theta at which H theta = A'diag(D) targets."""
-        active = np.flatnonzero(self.current)
-        return self.solve(self.rows.combine(active, self.current[active] * targets[active]))
+        pull = self.current * targets
+        changed = np.flatnonzero(pull != self.pull)
+        if 2 * changed.size < np.count_nonzero(self.current):
+            difference = pull[changed] - self.pull[changed]
+            self.moment = self.moment + self.rows.combine(changed, difference)
+        else:
+            active = np.flatnonzero(pull)
+            self.moment = self.rows.combine(active, pull[active])
+        self.pull = pull
+        return self.solve(self.moment)
 
     def _factor(self, weights: FloatArray, scale: float, changed: Indices) -> None:
         active = np.flatnonzero(weights)

@@ -97,6 +97,15 @@ class InstanceHessian:
         if r:
             self._prepare_correction()
 
+    def factor_at(self, weights: FloatArray) -> tuple[Indices, FloatArray]:
+        """The active instances, and the Cholesky factor of D^-1 + K on them."""
+        self.move(weights)
+        if self.leaving.size or self.entering.size:
+            self._factor(np.flatnonzero(weights), weights)
+            self.leaving = self.entering = self.base[:0]
+        assert self.factor is not None
+        return self.base, self.factor
+
     def refresh(self) -> None:
         """Products and factor anew from the rows."""
         self.known = self.known[:0]

@@ -225,15 +225,11 @@ def _solve_smaller(
     order = used[np.argsort(problem.targets[used], kind="stable")]  # of every class its share
     mask = np.ones(problem.n, dtype=bool)
     mask[order[::4]] = False
-    smaller = solve(
-        problem.with_held_out(mask), strategy=strategy, tol=1e-2, time_limit=time_limit
-    )
+    smaller = solve(problem.with_held_out(mask), strategy=strategy, tol=1e-2, time_limit=time_limit)
     return smaller, smaller.info.n_iter
 
 
-def _check(
-    problem: MarginProblem, start: MarginSolution | None, strategy: str, tol: float
-) -> None:
+def _check(problem: MarginProblem, start: MarginSolution | None, strategy: str, tol: float) -> None:
     if problem.loss not in SQUARED_LOSSES:
         raise SolverMismatch(
             f"The smooth_newton solver is for the losses {' and '.join(SQUARED_LOSSES)}, but this "

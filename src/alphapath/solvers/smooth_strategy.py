@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -11,13 +11,16 @@ from .design_rows import DesignRows
 from .smooth_feature import FeatureHessian
 from .smooth_instance import InstanceHessian
 
+H = TypeVar("H", FeatureHessian, InstanceHessian)
+
 STRATEGIES = ("auto", "feature", "instance", "none")
 
 
 class Hessian(Protocol):
     """H = I + A'diag(D)A: told D, it answers systems."""
 
-    n_refreshes: int
+    @property
+    def n_refreshes(self) -> int: ...
 
     def move(self, weights: FloatArray) -> None: ...
     def refresh(self) -> None: ...
@@ -55,6 +58,14 @@ class ChosenHessian:
         other.candidates = [candidate.fork(rows) for candidate in self.candidates]
         other.chosen = other.candidates[self.candidates.index(self.chosen)]
         return other
+
+    def find(self, kind: type[H], rows: DesignRows) -> H:
+        """A copy of the Hessian of that kind, or a new one where the strategy has none."""
+        for candidate in self.candidates:
+            if isinstance(candidate, kind):
+                found: H = candidate.fork(rows)
+                return found
+        return kind(rows)
 
     def move(self, weights: FloatArray) -> None:
         if self.strategy == "none":
