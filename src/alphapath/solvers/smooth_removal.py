@@ -30,6 +30,8 @@ from .smooth_strategy import ChosenHessian
 SMALL = 512
 #: G is computed among at most this many instances (128 MiB).
 MAX_NEAR = 4096
+#: Flops a second of products of blocks, over those of a pass over the data.
+SPEED = 8.0
 #: Refits whose rows of G are held at once.
 BLOCK = 1024
 #: A removal that leaves less than this share of its diagonal has lost its digits.
@@ -110,15 +112,19 @@ class _Removal:
             self.result.values[is_free] = full.decision_values[instances[is_free]]
 
     def remove_all(self, deadline: float | None) -> None:
-        """Two rounds: with the near instances that most removals need, then with more."""
+        """Rounds with ever more near instances, while that is cheaper than Newton steps."""
         pending = np.flatnonzero(np.isnan(self.result.values))
         if pending.size == 0:
             return
         facts = _Facts(self.full, self.states, self.strategy)
         reach = facts.first_reach(self.instances, self.drops_features)
         pending = pending[facts.is_safe(self.instances[pending])]
-        for share in (0.9, 1.0):
+        for share in (0.9, 0.9, 1.0):
+            if pending.size == 0:
+                return
             n_near = facts.count_near(1.3 * float(np.quantile(reach[pending], share)))
+            if not facts.is_worth(n_near, pending.size):
+                return
             near = facts.gather_near(n_near)
             for first in range(0, pending.size, BLOCK):
                 chosen = pending[first : first + BLOCK]
@@ -126,7 +132,7 @@ class _Removal:
                 _check_time(deadline)
             pending = pending[np.isnan(self.result.values[pending])]
             pending = pending[reach[pending] >= facts.sorted_reach[n_near - 1]]
-            if pending.size == 0 or n_near in (MAX_NEAR, facts.order.size):
+            if n_near in (MAX_NEAR, facts.order.size):
                 return
 
     def _remove_block(
@@ -216,6 +222,13 @@ class _Facts:
         if n <= SMALL:
             return n
         return int(np.clip(np.searchsorted(self.sorted_reach, reach), 64, min(n, MAX_NEAR)))
+
+    def is_worth(self, n_near: int, n_removals: int) -> bool:
+        """Whether G among the near instances costs less than Newton steps for each removal."""
+        d = float(self.problem.d)
+        # Newton steps pass over the data; products of blocks run several times as fast.
+        passes = 4.0 * n_removals * self.problem.n * d
+        return n_near <= SMALL or n_near * d * (n_near + 2.0 * n_removals) <= SPEED * passes
 
     def gather_near(self, n_near: int) -> _core.NearInstances:
         near = self.order[:n_near]
