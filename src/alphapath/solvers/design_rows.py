@@ -6,6 +6,7 @@ the features that a problem drops, whose theta is 0 and whose gradient is never 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -123,3 +124,37 @@ class DesignRows:
         else:
             norms = np.einsum("ij,ij->i", self.X, self.X)
         return norms + self.n_offsets
+
+
+def values_of_all(rows: DesignRows, thetas: Sequence[FloatArray]) -> list[FloatArray]:
+    """A theta for each theta, in one pass over X."""
+    if len(thetas) == 1:
+        return [rows.values(thetas[0])]
+    stacked = np.stack(thetas)  # k x width
+    found = np.asarray(rows.X @ np.ascontiguousarray(stacked[:, : rows.d].T)).T
+    if rows.n_offsets:
+        found = found + stacked[:, rows.d :]
+    return list(np.ascontiguousarray(found))
+
+
+def combine_all(
+    rows: Sequence[DesignRows], pulls: Sequence[tuple[Indices, FloatArray]]
+) -> list[FloatArray]:
+    """A_rows' coefs for each of them, in one pass over the rows that any of them uses."""
+    if len(rows) == 1:
+        return [rows[0].combine(*pulls[0])]
+    design = rows[0]
+    used = np.unique(np.concatenate([who for who, _ in pulls]))
+    place = np.empty(design.n, dtype=np.intp)
+    place[used] = np.arange(used.size)
+    coefs = np.zeros((len(rows), used.size))
+    for k, (who, values) in enumerate(pulls):
+        coefs[k, place[who]] = values
+    thetas = np.zeros((len(rows), design.width))
+    block = design.X if used.size == design.n else design.X[used]
+    thetas[:, : design.d] = (block.T @ coefs.T).T if design.is_sparse else coefs @ block
+    if design.n_offsets:
+        thetas[:, design.d] = coefs.sum(axis=1)
+    for own, theta in zip(rows, thetas, strict=True):
+        theta[~own.is_kept] = 0.0
+    return list(thetas)

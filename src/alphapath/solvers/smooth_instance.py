@@ -50,15 +50,23 @@ class InstanceHessian:
         other = copy.copy(self)
         other.rows = rows
         other.n_refreshes = 0
-        if rows.dropped is not None and rows.n_kept < self.rows.n_kept:
-            gone = np.flatnonzero(rows.dropped)
-            if self.rows.dropped is not None:
-                gone = gone[~self.rows.dropped[gone]]
-            block = rows.X[self.known][:, gone]
-            product = block @ block.T
-            other.K = self.K - (product.toarray() if rows.is_sparse else product)
-            other.factor = None
+        if rows.n_kept < self.rows.n_kept:
+            other._drop(np.flatnonzero(self.rows.is_kept & ~rows.is_kept))
         return other
+
+    def _drop(self, features: Indices) -> None:
+        """Take features out of the products, which are kept of active instances only."""
+        active = np.flatnonzero(self.current)
+        where = self.place[active]
+        block = self.rows.X[active][:, features]
+        product = block @ block.T
+        if self.rows.is_sparse:
+            product = product.toarray()
+        self.K = self.K[np.ix_(where, where)] - product
+        self.known = active
+        self.place = np.full(self.rows.n, -1)
+        self.place[active] = np.arange(active.size)
+        self.factor = None
 
     def predict_cost(self, weights: FloatArray) -> float:
         """Flops to answer for `weights`: new products, and a correction or a factor."""
@@ -134,9 +142,9 @@ class InstanceHessian:
         found, beta = self.solve_dual(self.rows.values(rhs))
         return rhs - self.rows.combine(found, beta)
 
-    def solve_newton(self, targets: FloatArray) -> FloatArray:
-        """The theta at which H theta = A'diag(D) targets."""
-        return self.rows.combine(*self.solve_dual(targets))
+    def solve_newton(self, targets: FloatArray) -> tuple[Indices, FloatArray]:
+        """Instances and beta of the theta = A'beta at which H theta = A'diag(D) targets."""
+        return self.solve_dual(targets)
 
     def _learn(self, new: Indices) -> None:
         """Compute the products of new instances with the known ones and each other."""

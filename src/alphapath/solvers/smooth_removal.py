@@ -23,7 +23,7 @@ from . import smooth_newton
 from .design_rows import DesignRows, Indices
 from .lapack import single_threaded
 from .smooth_answers import Answers, make_answers
-from .smooth_newton import goals_of, states_of
+from .smooth_descent import goals_of, states_of
 from .smooth_strategy import ChosenHessian
 
 #: Up to this many instances all of them are near.

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..problem import FloatArray
-from .design_rows import DesignRows
+from .design_rows import DesignRows, Indices
 from .smooth_feature import FeatureHessian
 from .smooth_instance import InstanceHessian
 
+Newton = FloatArray | tuple[Indices, FloatArray]
 H = TypeVar("H", FeatureHessian, InstanceHessian)
 
 STRATEGIES = ("auto", "feature", "instance", "none")
-
-
-class Hessian(Protocol):
-    """H = I + A'diag(D)A: told D, it answers systems."""
-
-    @property
-    def n_refreshes(self) -> int: ...
-
-    def move(self, weights: FloatArray) -> None: ...
-    def refresh(self) -> None: ...
-    def solve(self, rhs: FloatArray) -> FloatArray: ...
-    def solve_newton(self, targets: FloatArray) -> FloatArray: ...
 
 
 class ChosenHessian:
@@ -81,9 +70,10 @@ class ChosenHessian:
         answer: FloatArray = self.chosen.solve(rhs)
         return answer
 
-    def solve_newton(self, targets: FloatArray) -> FloatArray:
-        theta: FloatArray = self.chosen.solve_newton(targets)
-        return theta
+    def solve_newton(self, targets: FloatArray) -> Newton:
+        """theta, or the instances and beta with theta = A'beta."""
+        found: Newton = self.chosen.solve_newton(targets)
+        return found
 
 
 def make_hessian(rows: DesignRows, strategy: str, parent: object) -> ChosenHessian:
