@@ -21,8 +21,8 @@ from .smooth_strategy import Newton, make_hessian
 TIE = 1e-12
 #: Armijo: the least share of the decrease that the slope promises.
 DELTA = 1e-4
-#: A gradient above this share of |theta| after the last step is rounding of a chain of updates.
-RESIDUAL = 1e-10
+#: A gradient above this share of |theta|, which bounds the error of theta, is polished away.
+RESIDUAL = 1e-8
 
 
 def states_of(problem: MarginProblem, values: FloatArray) -> FloatArray:
