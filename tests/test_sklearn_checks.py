@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from alphapath import SVC, SVR, OneClassMaxMinOver, OneClassSVM
+from alphapath import SVC, SVR, OneClassMaxMinOver, OneClassSVM, SmoothSVC, SmoothSVR
 from alphapath.model_selection import SVMSearchCV
 
 ESTIMATORS = [
@@ -25,6 +25,10 @@ ESTIMATORS = [
     SVMSearchCV(
         make_pipeline(StandardScaler(), SVC()), {"svc__C": [0.5, 1.0]}, cv=2, error_score="raise"
     ),
+    SmoothSVC(),
+    SmoothSVR(),
+    SmoothSVC(kernel="rbf", class_weight="balanced"),
+    SmoothSVC(kernel="precomputed"),
 ]
 
 
@@ -40,6 +44,8 @@ def test_scikit_learn_checks(estimator, check):
         SVR(),
         OneClassSVM(),
         OneClassMaxMinOver(),
+        SmoothSVC(),
+        SmoothSVR(),
         SVMSearchCV(SVC(), {"C": [1.0]}, cv=2),
     ]
 )

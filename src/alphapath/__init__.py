@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .certificate import Certificate, certify
-from .estimators import SVC, SVR, OneClassMaxMinOver, OneClassSVM
+from .estimators import SVC, SVR, OneClassMaxMinOver, OneClassSVM, SmoothSVC, SmoothSVR
 from .problem import Problem, Start
 from .solution import Info, Solution, Status
 from .version import __version__
@@ -16,6 +16,8 @@ __all__ = [
     "OneClassMaxMinOver",
     "OneClassSVM",
     "Problem",
+    "SmoothSVC",
+    "SmoothSVR",
     "Solution",
     "Start",
     "Status",

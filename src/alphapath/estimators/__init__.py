@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from .maxminover import OneClassMaxMinOver
 from .one_class import OneClassSVM
+from .smooth import SmoothSVC, SmoothSVR
 from .svc import SVC
 from .svr import SVR
 
-__all__ = ["SVC", "SVR", "OneClassMaxMinOver", "OneClassSVM"]
+__all__ = ["SVC", "SVR", "OneClassMaxMinOver", "OneClassSVM", "SmoothSVC", "SmoothSVR"]

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
 
 from ..problem import FloatArray, KernelView, Problem
 from . import one_vs_one
 from .base import POSITIVE
+from .labels import encode_labels, weigh_classes
 from .updating import WINDOW, UpdatingSVM, has_features
 
 
@@ -220,40 +220,12 @@ class SVC(ClassifierMixin, UpdatingSVM):
         return np.asarray(np.argmax(one_vs_one.count_votes(values, n_classes), axis=1))
 
     def _check_targets(self, y: Any, sample_weight: FloatArray) -> FloatArray:
-        check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"y has one class only, {classes[0]}; a classifier needs at least two classes."
-            )
-        is_used = np.bincount(codes, weights=sample_weight) > 0.0
-        if not is_used.all():
-            raise ValueError(
-                f"All rows of class {classes[np.argmin(is_used)]} have sample_weight 0; give a "
-                f"row of each class a positive weight, or leave the class out of y."
-            )
-        self.classes_ = classes
-        return codes.astype(np.float64)
+        self.classes_, codes = encode_labels(y, sample_weight)
+        return codes
 
     def _weight_scale(self, targets: FloatArray, sample_weight: FloatArray) -> FloatArray:
-        if self.class_weight is None:
-            self.class_weight_ = np.ones(len(self.classes_))
-            return np.full_like(sample_weight, self.C)
-        codes = targets.astype(np.intp)
-        self.class_weight_ = compute_class_weight(
-            self.class_weight,
-            classes=self.classes_,
-            y=self.classes_[codes],
-            sample_weight=sample_weight,
-        ).astype(np.float64)
-        is_valid = np.isfinite(self.class_weight_) & (self.class_weight_ > 0.0)
-        if not is_valid.all():
-            i = int(np.argmin(is_valid))
-            raise ValueError(
-                f"The class_weight of class {self.classes_[i]} is {self.class_weight_[i]}; it "
-                f"must be positive and finite."
-            )
-        return np.asarray(self.C * self.class_weight_[codes])
+        self.class_weight_ = weigh_classes(self.class_weight, self.classes_, targets, sample_weight)
+        return np.asarray(self.C * self.class_weight_[targets.astype(np.intp)])
 
     def _make_problems(
         self, view: KernelView, targets: FloatArray, weights: FloatArray

@@ -1,0 +1,51 @@
+"""Class labels and class weights, checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+from ..problem import FloatArray
+
+
+def encode_labels(y: Any, sample_weight: FloatArray) -> tuple[NDArray[Any], FloatArray]:
+    """The classes, at least two and each with a positive weight, and the number of each row's."""
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has one class only, {classes[0]}; a classifier needs at least two classes."
+        )
+    is_used = np.bincount(codes, weights=sample_weight) > 0.0
+    if not is_used.all():
+        raise ValueError(
+            f"All rows of class {classes[np.argmin(is_used)]} have sample_weight 0; give a "
+            f"row of each class a positive weight, or leave the class out of y."
+        )
+    return classes, codes.astype(np.float64)
+
+
+def weigh_classes(
+    class_weight: Any, classes: NDArray[Any], codes: FloatArray, sample_weight: FloatArray
+) -> FloatArray:
+    """One positive weight a class, rows counted by their sample weight."""
+    if class_weight is None:
+        return np.ones(len(classes))
+    weights: FloatArray = compute_class_weight(
+        class_weight,
+        classes=classes,
+        y=classes[codes.astype(np.intp)],
+        sample_weight=sample_weight,
+    ).astype(np.float64)
+    is_valid = np.isfinite(weights) & (weights > 0.0)
+    if not is_valid.all():
+        i = int(np.argmin(is_valid))
+        raise ValueError(
+            f"The class_weight of class {classes[i]} is {weights[i]}; it must be positive and "
+            f"finite."
+        )
+    return weights

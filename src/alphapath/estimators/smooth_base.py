@@ -1,0 +1,251 @@
+"""What SmoothSVC and SmoothSVR share: parameters, the design matrix, fitting, decision values.
+
+A kernel model has the kernel matrix as its data: decision values are K u + b, and |u|^2 + b^2 is
+penalised. An instance of sample weight s stands for s equal rows, whose columns are one of sqrt(s)
+times the length; with weight 0 it has neither a loss nor a column.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..kernels import KernelStore, Precomputed
+from ..margin_problem import MarginProblem
+from ..margin_solution import MarginSolution
+from ..problem import FloatArray
+from ..solution import Status
+from ..solvers import smooth_newton
+from ..solvers.smooth_strategy import STRATEGIES
+from . import training
+from .base import BLOCK_VALUES, POSITIVE
+
+#: Kernels whose values depend on gamma.
+GAMMA_KERNELS = ("rbf", "poly", "sigmoid")
+
+
+@dataclass(frozen=True)
+class SmoothRows:
+    """Checked instances: what the solver sees, and what predictions will need."""
+
+    design: Any  # X, or the kernel matrix with weighted columns
+    X: Any
+    targets: FloatArray  # class numbers, or values
+    weights: FloatArray  # sample weights
+    column_scale: FloatArray | None  # of the kernel matrix; None for a linear model
+
+
+class BaseSmooth(BaseEstimator):
+    """Base of the smooth SVMs; a model adds its targets and weights."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "c": [POSITIVE],
+        "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
+        "degree": [Interval(Integral, 0, None, closed="left")],
+        "gamma": [StrOptions({"scale", "auto"}), POSITIVE],
+        "coef0": [Interval(Real, -np.inf, np.inf, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "strategy": [StrOptions(set(STRATEGIES))],
+        "tol": [POSITIVE],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "time_limit": [None, POSITIVE],
+    }
+    _targets: ClassVar[Literal["labels", "numbers"]]
+    _loss: ClassVar[str]
+
+    c: float
+    kernel: Any
+    degree: int
+    gamma: Any
+    coef0: float
+    fit_intercept: bool
+    strategy: str
+    tol: float
+    max_iter: int
+    time_limit: float | None
+
+    intercept_: FloatArray
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        return tags
+
+    # -- what a model says about itself
+
+    @abstractmethod
+    def _check_targets(self, y: Any, sample_weight: FloatArray) -> FloatArray:
+        """One target a row: the number of its class, or its value."""
+
+    @abstractmethod
+    def _columns(self, targets: FloatArray) -> list[FloatArray]:
+        """The targets of each problem: signs of one class against the rest, or the values."""
+
+    @abstractmethod
+    def _weight_scale(self, targets: FloatArray, sample_weight: FloatArray) -> FloatArray:
+        """c_i = scale_i * sample_weight_i."""
+
+    @property
+    def _tube(self) -> float:
+        return 0.0
+
+    @property
+    def _is_linear(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "linear"
+
+    # -- fitting
+
+    def _check_rows(self, X: Any, *y: Any, reset: bool = True) -> Any:
+        """X and, where given, y: float64, finite, C-contiguous or canonical CSR."""
+        if sp.issparse(X) and self.kernel == "precomputed":
+            raise TypeError(
+                f"The precomputed kernel is a sparse {type(X).__name__}; pass a dense array."
+            )
+        options: dict[str, Any] = {
+            "dtype": np.float64,
+            "order": "C",
+            "accept_sparse": "csr",
+            "reset": reset,
+        }
+        if not y:
+            return validate_data(self, X, **options)
+        return validate_data(self, X, *y, y_numeric=self._targets == "numbers", **options)
+
+    def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> SmoothRows:
+        """The checked instances; sets the kernel, which may depend on the data."""
+        X, y = self._check_rows(X, y)
+        weights = training.check_weights(sample_weight, X)
+        targets = self._check_targets(y, weights)
+        self._gamma = 0.0
+        is_given = self.kernel == "precomputed" or callable(self.kernel)
+        if not is_given:
+            training.check_norms(X)
+            self._gamma = training.choose_gamma(self.gamma, X, weights)
+        self._kernel = training.make_kernel(self.kernel, self._gamma, self.degree, self.coef0)
+        training.check_powers(self._kernel, X)
+        if self._is_linear:
+            return SmoothRows(X, X, targets, weights, None)
+        scale = np.sqrt(weights)
+        return SmoothRows(self._make_design(X, scale), X, targets, weights, scale)
+
+    def _make_design(self, X: Any, scale: FloatArray) -> FloatArray:
+        """K diag(scale), whole and in double."""
+        if isinstance(self._kernel, Precomputed):
+            if X.shape[0] != X.shape[1]:
+                raise ValueError(
+                    f"The precomputed kernel has shape {X.shape}; it must be square to fit."
+                )
+            K = X.copy()
+        else:
+            n = X.shape[0]
+            store = KernelStore(X, memory_limit=max(1 << 20, 16 * n * (n + 64)))
+            K = store.view(self._kernel, precision="float64").rows(np.arange(n))
+        if (scale != 1.0).any():
+            K *= scale
+        return np.asarray(K)
+
+    def _make_problems(self, rows: SmoothRows) -> list[MarginProblem]:
+        """One problem a column of the decision values."""
+        # The loss of a MarginProblem is (.)^2, that of the smooth SVM (.)^2 / 2.
+        weights = 0.5 * self._weight_scale(rows.targets, rows.weights) * rows.weights
+        return [
+            MarginProblem(
+                rows.design,
+                column,
+                weights,
+                self._loss,
+                self._tube,
+                "penalised" if self.fit_intercept else "none",
+            )
+            for column in self._columns(rows.targets)
+        ]
+
+    @property
+    def _limits(self) -> smooth_newton.NewtonLimits:
+        return smooth_newton.NewtonLimits(self.tol, self.max_iter, self.time_limit)
+
+    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
+        rows = self._prepare(X, y, sample_weight)
+        solutions = []
+        for problem in self._make_problems(rows):
+            # Columns of one against the rest differ in many states: each begins from zero.
+            (found,) = smooth_newton.solve_side_by_side(
+                [problem], strategy=self.strategy, limits=self._limits
+            )
+            solutions.append(found)
+        self._take(solutions, rows.X, rows.column_scale)
+        self._warn()
+        return self
+
+    def _take(
+        self, solutions: Sequence[MarginSolution], X: Any, column_scale: FloatArray | None
+    ) -> None:
+        """Set the fitted attributes from one solution a column."""
+        coefs = np.stack([solution.coef for solution in solutions])
+        if self._is_linear:
+            self.coef_ = coefs
+        else:
+            self.kernel_coef_ = coefs * column_scale
+            self.X_fit_ = np.empty((0, 0)) if isinstance(self._kernel, Precomputed) else X
+        self.intercept_ = np.array([solution.bias for solution in solutions])
+        infos = [solution.info for solution in solutions]
+        self.solve_info_ = tuple(infos)
+        for name in ("objective", "duality_gap", "kkt_violation"):
+            values = np.array([getattr(info, name) for info in infos])
+            setattr(self, f"{name}_", float(values[0]) if len(infos) == 1 else values)
+        self.n_iter_ = max(info.n_iter for info in infos)
+        self.fit_status_ = training.overall_status(infos)
+
+    def _warn(self) -> None:
+        if self.fit_status_ is not Status.SOLVED:
+            budget = training.Budget(self.tol, self.max_iter, self.time_limit)
+            violation = float(np.max(self.kkt_violation_))  # type: ignore[attr-defined]
+            training.warn_unsolved(self.fit_status_, budget, violation)
+
+    def to_problem(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
+    ) -> MarginProblem | list[MarginProblem]:
+        """The MarginProblem of `fit`, on all rows in their order; the estimator is not changed.
+
+        A list, one a class, for more than two classes.
+        """
+        model: Self = clone(self)
+        model._validate_params()
+        problems = model._make_problems(model._prepare(X, y, sample_weight))
+        return problems[0] if len(problems) == 1 else problems
+
+    # -- predicting
+
+    def _decision_values(self, X: Any) -> FloatArray:
+        """One column a problem."""
+        check_is_fitted(self, "intercept_")
+        X = self._check_rows(X, reset=False)
+        if self._is_linear:
+            return np.asarray(X @ self.coef_.T) + self.intercept_
+        values = np.empty((X.shape[0], self.intercept_.size))
+        step = max(1, BLOCK_VALUES // self.kernel_coef_.shape[1])
+        for first in range(0, X.shape[0], step):
+            rows = slice(first, first + step)
+            is_matrix = isinstance(self._kernel, Precomputed)
+            K = X[rows] if is_matrix else self._kernel.evaluate(X[rows], self.X_fit_)
+            values[rows] = K @ self.kernel_coef_.T
+        return values + self.intercept_
+
+    def _shape_decision(self, values: FloatArray) -> FloatArray:
+        """What `decision_function` returns, from one column a problem."""
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def _predictions_of(self, values: FloatArray) -> NDArray[Any]:
+        """What `predict` returns, from one column a problem."""
+        return values[:, 0]
