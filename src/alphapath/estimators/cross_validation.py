@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,11 @@ from .fold_models import FoldModels
 from .fold_sets import Split
 from .fold_table import FoldTable, Scoring, score_accuracy
 from .own import as_own
+from .smooth_base import BaseSmooth
+from .smooth_folds import SmoothFolds, check_smooth_seeding
+
+#: X, y and sample_weight.
+Data = tuple[Any, Any, Any]
 
 
 def cross_validate(
@@ -49,7 +55,7 @@ def cross_validate(
 
     Parameters
     ----------
-    estimator : SVC, SVR or OneClassSVM
+    estimator : SVC, SVR or OneClassSVM, SmoothSVC or SmoothSVR
         Of this library or of scikit-learn. It is not changed.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         For kernel="precomputed", the kernel matrix of all samples.
@@ -70,7 +76,8 @@ def cross_validate(
         all data; the others from the last fold or, where folds overlap (repeated or shuffled
         cross-validation), from the nearest one solved before. "auto" is "greedy": from all data
         for ten folds or more, else from the nearest fold; it goes on from zero where the first
-        folds show that this is cheaper.
+        folds show that this is cheaper. A smooth SVM knows "auto", from the model on all data, and
+        "none".
     return_train_score, return_estimator, return_indices : bool, default=False
         As in scikit-learn. For an estimator of scikit-learn, so are the returned ones.
     error_score : "raise" or number, default=nan
@@ -111,32 +118,30 @@ def cross_validate(
     array([0.98, 0.98, 0.96])
     """
     begin = time.perf_counter()
-    check_seeding(seeding)
-    model = as_own(estimator)
+    is_smooth = isinstance(estimator, BaseSmooth)
+    (check_smooth_seeding if is_smooth else check_seeding)(seeding)
+    model = estimator if is_smooth else as_own(estimator)
     sample_weight = read_params(params)
     X, y, groups = indexable(X, y, groups)
     splits = make_splits(cv, X, y, groups, is_classifier(model))
     scorer = choose_scorer(model, y, scoring, error_score == "raise")
-    folds = FoldModels(model, X, y, sample_weight, splits)
-    limits = Limits(model.tol, model.max_iter, model.time_limit)
-    chains = folds.make_chains(seeding, limits)
-    given = None if isinstance(estimator, BaseSVM) or not return_estimator else estimator
+    make_run = SmoothRun if is_smooth else DualRun
+    run = make_run(model, (X, y, sample_weight), splits, seeding, return_train_score)
+    is_own = isinstance(estimator, (BaseSVM, BaseSmooth))
+    given = None if is_own or not return_estimator else estimator
     scorings = Scoring(scorer, error_score, return_train_score, return_estimator, given)
-    table = FoldTable(folds, X, y, scorings, time.perf_counter() - begin)
-
-    def reduce(p: int, h: int, solution: Any) -> Any:
-        return folds.reduce(p, h, solution, keep_train=return_train_score)
+    table = FoldTable(run.folds, X, y, scorings, time.perf_counter() - begin)
 
     def collect() -> dict[str, Any]:
-        results = table.as_dict([chain.full for chain in chains])
+        results = table.as_dict(run.full_solutions())
         if return_indices:
             train, test = zip(*splits, strict=True)
             results["indices"] = {"train": train, "test": test}
         return results
 
     try:
-        for h, fits in solve_chains(chains, len(splits), reduce, n_jobs):
-            table.add(h, list(fits.values()))
+        for h, fits in run.solve(n_jobs):
+            table.add(h, fits)
     except BaseException as error:
         error.partial = collect()  # type: ignore[attr-defined]
         raise
@@ -144,7 +149,45 @@ def cross_validate(
     return collect()
 
 
-def choose_scorer(model: BaseSVM, y: Any, scoring: Any, raises: bool) -> Any:
+class DualRun:
+    """The folds of a model that is solved in the dual: chains on shared kernels."""
+
+    def __init__(
+        self, model: BaseSVM, data: Data, splits: list[Split], seeding: str, keep_train: bool
+    ) -> None:
+        self.folds = FoldModels(model, *data, splits)
+        self.keep_train = keep_train
+        limits = Limits(model.tol, model.max_iter, model.time_limit)
+        self.chains = self.folds.make_chains(seeding, limits)
+
+    def solve(self, n_jobs: int | None) -> Iterator[tuple[int, list[Any]]]:
+        def reduce(p: int, h: int, solution: Any) -> Any:
+            return self.folds.reduce(p, h, solution, keep_train=self.keep_train)
+
+        for h, fits in solve_chains(self.chains, len(self.folds.splits), reduce, n_jobs):
+            yield h, list(fits.values())
+
+    def full_solutions(self) -> list[Any]:
+        return [chain.full for chain in self.chains]
+
+
+class SmoothRun:
+    """The folds of a smooth SVM: updates of one Hessian, on one thread."""
+
+    def __init__(
+        self, model: BaseSmooth, data: Data, splits: list[Split], seeding: str, keep_train: bool
+    ) -> None:
+        self.folds = SmoothFolds(model, *data, splits)
+        self.seeding, self.keep_train = seeding, keep_train
+
+    def solve(self, n_jobs: int | None) -> Iterator[tuple[int, list[Any]]]:
+        return self.folds.solve(self.seeding, self.keep_train)
+
+    def full_solutions(self) -> list[Any]:
+        return list(self.folds.full)
+
+
+def choose_scorer(model: Any, y: Any, scoring: Any, raises: bool) -> Any:
     """scikit-learn's scorer, or the same number by a shorter way."""
     is_accuracy = scoring is None or (isinstance(scoring, str) and scoring == "accuracy")
     if is_accuracy and is_classifier(model) and type(y) is np.ndarray and y.ndim == 1:

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.exceptions import FitFailedWarning
@@ -15,7 +15,8 @@ from sklearn.utils import _safe_indexing
 from ..problem import FloatArray
 from ..solution import Solution, Status
 from . import one_vs_one
-from .fold_models import FoldModels, PairFit, knowing
+from .fold_models import knowing
+from .fold_sets import Indices, Split
 from .training import overall_status
 
 #: The status of a fold whose training set was refused.
@@ -33,12 +34,24 @@ class Scoring:
     given: Any
 
 
+class Folds(Protocol):
+    """What the table asks of the folds of a model."""
+
+    rows: Any  # with the weights of all rows
+    splits: Sequence[Split]
+    errors: dict[int, Exception]  # of the folds that were refused
+    codes: dict[int, Indices]  # the classes present in the others
+
+    @property
+    def n_classes(self) -> int: ...
+
+    def fitted(self, fold: int, fits: Sequence[Any]) -> Any: ...
+
+
 class FoldTable:
     """Filled in fold by fold; valid at any time, with nan for what is not there yet."""
 
-    def __init__(
-        self, folds: FoldModels, X: Any, y: Any, scoring: Scoring, setup_time: float
-    ) -> None:
+    def __init__(self, folds: Folds, X: Any, y: Any, scoring: Scoring, setup_time: float) -> None:
         self.folds, self.X, self.y, self.scoring = folds, X, y, scoring
         self.setup_time = setup_time
         n = len(folds.splits)
@@ -59,7 +72,7 @@ class FoldTable:
         self._sums: FloatArray | None = None
         self._n_held_out = np.zeros(folds.rows.weights.size)
 
-    def add(self, fold: int, fits: Sequence[PairFit]) -> None:
+    def add(self, fold: int, fits: Sequence[Any]) -> None:
         """Enter one fold, scored; without fits it is one that was refused."""
         if fold in self.folds.errors:
             if self.scoring.error_score == "raise":
@@ -87,7 +100,7 @@ class FoldTable:
         if self.scoring.wants_estimator:
             self.estimators[fold] = self._as_given(model)
 
-    def _score(self, fold: int, model: Any, fits: Sequence[PairFit]) -> None:
+    def _score(self, fold: int, model: Any, fits: Sequence[Any]) -> None:
         """Score on the held-out rows, whose decision values are known, and on the others."""
         begin = time.perf_counter()
         train, test = self.folds.splits[fold]

@@ -14,10 +14,14 @@ from sklearn.metrics import r2_score
 from ..kernels import KernelStore
 from ..problem import FloatArray
 from ..search.chain import Limits
-from ..search.leave_one_out import Unfinished, check_seeding, refit_without
+from ..search.leave_one_out import Refits, Unfinished, check_seeding, refit_without
 from ..solution import Solution
+from ..solvers import smooth_newton
+from ..solvers.smooth_removal import leave_out
 from .base import BaseSVM
 from .own import as_own
+from .smooth_base import BaseSmooth
+from .smooth_folds import check_smooth_seeding
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ def leave_one_out(
 
     Parameters
     ----------
-    estimator : SVC, SVR or OneClassSVM
+    estimator : SVC, SVR or OneClassSVM, SmoothSVC or SmoothSVR
         Of this library or of scikit-learn. It is not changed.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
     y : array-like of shape (n_samples,), default=None
@@ -77,7 +81,7 @@ def leave_one_out(
         A row of weight 0 trains nothing; its value is the full model's.
     seeding : {"auto", "none"} or a name of `alphapath.seeds.SEEDS`, default="auto"
         How a refit begins: "auto" withdraws the row along the exact path of the free set, "none"
-        begins from zero.
+        begins from zero; a smooth SVM knows only these two.
     only_errors : bool, default=False
         For classifiers: only predictions are wanted. A row on the wrong side in the model on all
         data stays there without it and needs no refit; other refits end as soon as the sign is
@@ -97,12 +101,13 @@ def leave_one_out(
     >>> round(leave_one_out(SVC(C=10, gamma=0.1), X, y).score_, 3)
     0.967
     """
-    check_seeding(seeding)
-    model: BaseSVM = clone(as_own(estimator))
+    is_smooth = isinstance(estimator, BaseSmooth)
+    (check_smooth_seeding if is_smooth else check_seeding)(seeding)
+    model = clone(estimator if is_smooth else as_own(estimator))
     model._validate_params()
     if only_errors and not is_classifier(model):
         raise ValueError("only_errors=True is for classifiers; leave it False for other models.")
-    run = _Run(model, X, y, sample_weight)
+    run = (SmoothRun if is_smooth else DualRun)(model, X, y, sample_weight)
     try:
         run.solve(seeding, only_errors)
     except Unfinished as stop:
@@ -111,22 +116,52 @@ def leave_one_out(
     return run.result()
 
 
-class _Run:
+class Run:
     """One leave-one-out run; what is done can be read at any time."""
 
-    def __init__(self, model: BaseSVM, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
-        begin = time.perf_counter()
-        self.model = model
-        self.rows = model._prepare(X, y, sample_weight, merge=False)
+    def __init__(self, model: Any, rows: Any, n_columns: int, begin: float) -> None:
+        self.model, self.rows = model, rows
         if is_classifier(model):
-            _check_classes(model, self.rows.targets, self.rows.weights)
-        store = KernelStore(self.rows.X, memory_limit=model.memory_limit)
-        view = store.view(model._kernel, tol=model.tol)
-        self.problems = list(model._problems_on(view, self.rows))
-        self.values = np.full((self.rows.targets.size, len(self.problems)), np.nan)
+            _check_classes(model, rows.targets, rows.weights)
+        self.values = np.full((rows.targets.size, n_columns), np.nan)
         self.n_refits = self.n_iter = 0
         self.full_time = time.perf_counter() - begin
         self.refit_time = 0.0
+
+    def result(self) -> LeaveOneOutResult:
+        predictions = self.model._predictions_of(self.values)
+        is_done = np.asarray(np.isfinite(self.values).all(axis=1))
+        return LeaveOneOutResult(
+            self.model._shape_decision(self.values),
+            predictions,
+            self._score(predictions[is_done], is_done),
+            self.n_refits,
+            self.n_iter,
+            self.full_time,
+            self.refit_time,
+        )
+
+    def _score(self, predictions: NDArray[Any], is_done: NDArray[np.bool_]) -> float:
+        if predictions.size == 0:
+            return float("nan")
+        if is_regressor(self.model):
+            return float(r2_score(self.rows.targets[is_done], predictions))
+        if is_classifier(self.model):
+            labels = self.model.classes_[self.rows.targets[is_done].astype(np.intp)]
+            return float(np.mean(predictions == labels))
+        return float(np.mean(predictions == 1))
+
+
+class DualRun(Run):
+    """A model that is solved in the dual: each refit by withdrawal, or from a seed."""
+
+    def __init__(self, model: BaseSVM, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
+        begin = time.perf_counter()
+        rows = model._prepare(X, y, sample_weight, merge=False)
+        store = KernelStore(rows.X, memory_limit=model.memory_limit)
+        view = store.view(model._kernel, tol=model.tol)
+        self.problems = list(model._problems_on(view, rows))
+        super().__init__(model, rows, len(self.problems), begin)
 
     def solve(self, seeding: str, only_errors: bool) -> None:
         limit = self.model.time_limit
@@ -167,28 +202,48 @@ class _Run:
         if stopped is not None:
             raise stopped
 
-    def result(self) -> LeaveOneOutResult:
-        predictions = self.model._predictions_of(self.values)
-        is_done = np.isfinite(self.values).all(axis=1)
-        return LeaveOneOutResult(
-            self.model._shape_decision(self.values),
-            predictions,
-            self._score(predictions[is_done], is_done),
-            self.n_refits,
-            self.n_iter,
-            self.full_time,
-            self.refit_time,
-        )
 
-    def _score(self, predictions: NDArray[Any], is_done: NDArray[np.bool_]) -> float:
-        if predictions.size == 0:
-            return float("nan")
-        if is_regressor(self.model):
-            return float(r2_score(self.rows.targets[is_done], predictions))
-        if is_classifier(self.model):
-            labels = self.model.classes_[self.rows.targets[is_done].astype(np.intp)]
-            return float(np.mean(predictions == labels))
-        return float(np.mean(predictions == 1))
+class SmoothRun(Run):
+    """A smooth SVM: each refit by the small system of the states that change."""
+
+    def __init__(self, model: BaseSmooth, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
+        begin = time.perf_counter()
+        rows = model._prepare(X, y, sample_weight)
+        self.problems = model._make_problems(rows)
+        super().__init__(model, rows, len(self.problems), begin)
+
+    def solve(self, seeding: str, only_errors: bool) -> None:
+        model = self.model
+        limit = model.time_limit
+        deadline = None if limit is None else time.monotonic() + limit
+        strategy = "none" if seeding == "none" else model.strategy
+        for column, problem in enumerate(self.problems):
+            begin = time.perf_counter()
+            (full,) = smooth_newton.solve_side_by_side(
+                [problem], strategy=model.strategy, limits=model._limits
+            )
+            middle = time.perf_counter()
+            self.full_time += middle - begin
+            values = full.decision_values.copy()
+            needs = problem.weights > 0.0
+            if only_errors and model._is_linear and len(self.problems) == 1:
+                needs &= values * problem.targets >= 0.0
+            instances = np.flatnonzero(needs)
+            left_out = leave_out(
+                full,
+                instances,
+                strategy=strategy,
+                drops_features=not model._is_linear,
+                tol=model.tol,
+                deadline=deadline,
+            )
+            values[instances] = left_out.values
+            self.values[:, column] = values
+            self.n_refits += int(np.count_nonzero(left_out.n_iter))
+            self.n_iter += full.info.n_iter + int(left_out.n_iter.sum())
+            self.refit_time += time.perf_counter() - middle
+            if left_out.reason is not None:
+                raise Unfinished(Refits(left_out.values, left_out.n_iter), left_out.reason)
 
 
 def _check_classes(model: Any, codes: FloatArray, weights: FloatArray) -> None:

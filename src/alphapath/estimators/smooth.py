@@ -82,8 +82,6 @@ class SmoothSVC(ClassifierMixin, BaseSmooth):
         "class_weight": [StrOptions({"balanced"}), dict, None],
     }
 
-    classes_: NDArray[Any]
-
     def __init__(
         self,
         c: float = 1.0,

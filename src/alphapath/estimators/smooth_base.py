@@ -22,7 +22,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..kernels import KernelStore, Precomputed
 from ..margin_problem import MarginProblem
-from ..margin_solution import MarginSolution
 from ..problem import FloatArray
 from ..solution import Status
 from ..solvers import smooth_newton
@@ -74,6 +73,7 @@ class BaseSmooth(BaseEstimator):
     max_iter: int
     time_limit: float | None
 
+    classes_: NDArray[Any]  # of a classifier
     intercept_: FloatArray
 
     def __sklearn_tags__(self) -> Any:
@@ -188,12 +188,10 @@ class BaseSmooth(BaseEstimator):
         self._warn()
         return self
 
-    def _take(
-        self, solutions: Sequence[MarginSolution], X: Any, column_scale: FloatArray | None
-    ) -> None:
+    def _take(self, solutions: Sequence[Any], X: Any, column_scale: FloatArray | None) -> None:
         """Set the fitted attributes from one solution a column."""
         coefs = np.stack([solution.coef for solution in solutions])
-        if self._is_linear:
+        if column_scale is None:
             self.coef_ = coefs
         else:
             self.kernel_coef_ = coefs * column_scale
@@ -210,7 +208,7 @@ class BaseSmooth(BaseEstimator):
     def _warn(self) -> None:
         if self.fit_status_ is not Status.SOLVED:
             budget = training.Budget(self.tol, self.max_iter, self.time_limit)
-            violation = float(np.max(self.kkt_violation_))  # type: ignore[attr-defined]
+            violation = float(np.max(self.kkt_violation_))
             training.warn_unsolved(self.fit_status_, budget, violation)
 
     def to_problem(

@@ -23,6 +23,8 @@ TIE = 1e-12
 DELTA = 1e-4
 #: A gradient above this share of |theta|, which bounds the error of theta, is polished away.
 RESIDUAL = 1e-8
+#: A duality gap above this share of the objective is not rounding of the optimum.
+UNSOLVED_GAP = 1e-9
 
 
 def states_of(problem: MarginProblem, values: FloatArray) -> FloatArray:
@@ -129,11 +131,14 @@ class Descent:
         if status is Status.SOLVED:
             gradient = self._polish(gradient)
         norm = float(np.linalg.norm(gradient))
-        if status is not Status.SOLVED and norm <= tol:
+        objective = self.point.objective(self.problem)
+        if status is Status.SOLVED and 0.5 * norm**2 > max(0.5 * tol**2, UNSOLVED_GAP * objective):
+            status = Status.STALLED
+        elif status is not Status.SOLVED and norm <= tol:
             status = Status.SOLVED
         info = Info(
             status=status,
-            objective=self.point.objective(self.problem),
+            objective=objective,
             duality_gap=0.5 * norm**2,
             kkt_violation=norm,
             n_iter=self.n_iter,

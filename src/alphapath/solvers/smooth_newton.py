@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..errors import InfeasibleStart, SolverMismatch
 from ..margin_problem import MarginProblem
 from ..margin_solution import MarginSolution
+from ..solution import Status
 from .lapack import single_threaded
 from .smooth_descent import Descent, gradients_at, propose_points, set_first_points
 from .smooth_strategy import STRATEGIES
@@ -110,7 +111,20 @@ def solve_side_by_side(
             descent.finish(gradient, limits.tol, (time.perf_counter() - begin) / len(descents))
             for descent, gradient in zip(descents, gradients, strict=True)
         ]
+    if strategy in ("instance", "auto"):
+        solutions = [_rescue(solution, limits) for solution in solutions]
     return solutions
+
+
+def _rescue(solution: MarginSolution, limits: NewtonLimits) -> MarginSolution:
+    """Rounding may leave nothing of 1/D beside K on badly scaled data; features are safe there."""
+    is_small = solution.problem.d <= max(SMALL, solution.problem.n)
+    if solution.info.status is not Status.STALLED or not is_small:
+        return solution
+    (found,) = solve_side_by_side(
+        [solution.problem], replace(solution, workspace=None), strategy="feature", limits=limits
+    )
+    return found
 
 
 def _solve_smaller(

@@ -1,0 +1,209 @@
+"""A smooth SVM on the training sets of many folds, from its model on all rows.
+
+A fold is weights on one design matrix (and, with a kernel, columns dropped), so its model follows
+from the full one by the instances whose states change; several folds go side by side. A fold whose
+design is another one is fitted for itself: with gamma="scale", with a class missing, or with rows
+that are drawn repeatedly and a kernel.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from ..margin_problem import MarginProblem
+from ..margin_solution import MarginSolution
+from ..problem import FloatArray
+from ..solution import Info
+from ..solvers import smooth_newton
+from .fold_sets import Split
+from .fold_table import take_rows
+from .smooth_base import GAMMA_KERNELS, BaseSmooth
+
+SEEDINGS = ("auto", "none")
+#: Bytes that the Hessians of folds solved side by side may take together.
+SIDE_BY_SIDE_BYTES = 1 << 28
+
+
+def check_smooth_seeding(seeding: str) -> None:
+    """Refuse the seeds of dual problems in one sentence."""
+    if seeding not in SEEDINGS:
+        raise ValueError(
+            f"seeding is {seeding!r}; for a smooth SVM it must be 'auto' (from the model on all "
+            f"rows) or 'none' (from zero)."
+        )
+
+
+@dataclass(frozen=True)
+class ColumnFit:
+    """What is kept of one column's solution; the fields of a MarginSolution that a model takes."""
+
+    coef: FloatArray
+    bias: float
+    info: Info
+    test_values: FloatArray
+    train_values: FloatArray | None
+
+
+class SmoothFolds:
+    """The fits of every fold, and the fitted estimator of a fold from them.
+
+    Parameters
+    ----------
+    estimator : BaseSmooth
+    X, y, sample_weight
+        As in its fit.
+    splits : sequence of (train, test)
+        Row numbers; a training row may be drawn more than once.
+    """
+
+    def __init__(
+        self,
+        estimator: BaseSmooth,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        splits: Sequence[Split],
+    ) -> None:
+        self.model: BaseSmooth = clone(estimator)
+        self.model._validate_params()
+        self.rows = self.model._prepare(X, y, sample_weight)
+        self.problems = self.model._make_problems(self.rows)
+        self.splits = splits
+        self.full: list[MarginSolution] = []
+        self.errors: dict[int, Exception] = {}
+        self.codes: dict[int, NDArray[np.intp]] = {}
+        self.models: dict[int, BaseSmooth] = {}
+        for h, (train, _) in enumerate(splits):
+            try:
+                self.codes[h] = self._check_classes(train)
+            except ValueError as error:
+                self.errors[h] = error
+
+    @property
+    def n_classes(self) -> int:
+        """2 where there are no classes: one problem."""
+        return len(self.model.classes_) if self.model._targets == "labels" else 2
+
+    def _check_classes(self, train: NDArray[np.intp]) -> NDArray[np.intp]:
+        if self.model._targets == "numbers":
+            return np.arange(2)
+        model = copy.copy(self.model)
+        labels = self.model.classes_[self.rows.targets[train].astype(np.intp)]
+        model._check_targets(labels, self.rows.weights[train])
+        return np.asarray(np.searchsorted(self.model.classes_, model.classes_))
+
+    def solve(self, seeding: str, keep_train: bool) -> Iterator[tuple[int, list[ColumnFit]]]:
+        """The fits of each fold, one a column; none for a fold that was refused."""
+        model = self.model
+        shares = model.gamma != "scale" or model.kernel not in GAMMA_KERNELS
+        together = []
+        for h, (train, _) in enumerate(self.splits):
+            is_plain = shares and h in self.codes and self.codes[h].size == self.n_classes
+            if is_plain and not model._is_linear:
+                is_plain = np.unique(train).size == train.size
+            if is_plain:
+                together.append(h)
+            else:
+                yield h, [] if h in self.errors else self._fit_alone(h, keep_train)
+        if not together:
+            return
+        if seeding == "auto":
+            for problem in self.problems:
+                self.full += smooth_newton.solve_side_by_side(
+                    [problem], strategy=model.strategy, limits=model._limits
+                )
+        size = min(self.problems[0].n, self.problems[0].d) + 1
+        step = int(np.clip(SIDE_BY_SIDE_BYTES // (16 * size**2), 1, 16))
+        for first in range(0, len(together), step):
+            yield from self._fit_together(together[first : first + step], keep_train)
+
+    def _fit_together(
+        self, folds: Sequence[int], keep_train: bool
+    ) -> Iterator[tuple[int, list[ColumnFit]]]:
+        fits: dict[int, list[ColumnFit]] = {h: [] for h in folds}
+        weights = {h: self._weights_of(h) for h in folds}
+        for k, base in enumerate(self.problems):
+            problems = [self._problem_of(base, h, weights[h]) for h in folds]
+            start = self.full[k] if self.full else None
+            found = smooth_newton.solve_side_by_side(
+                problems, start, strategy=self.model.strategy, limits=self.model._limits
+            )
+            for h, solution in zip(folds, found, strict=True):
+                named = solution.with_seed("full") if start is not None else solution
+                fits[h].append(self._reduce(h, named, keep_train))
+        yield from fits.items()
+
+    def _weights_of(self, fold: int) -> FloatArray:
+        """c_i / 2 of the fold; what a class weighs is found from its own training rows."""
+        train, _ = self.splits[fold]
+        n = self.rows.weights.size
+        times = np.bincount(train, minlength=n)
+        model = copy.copy(self.model)
+        scale = np.zeros(n)
+        scale[train] = model._weight_scale(self.rows.targets[train], self.rows.weights[train])
+        self.models[fold] = model
+        return np.asarray(0.5 * scale * self.rows.weights * times)
+
+    def _problem_of(self, base: MarginProblem, fold: int, weights: FloatArray) -> MarginProblem:
+        problem = base.with_weights(weights)
+        if self.model._is_linear:
+            return problem
+        is_out = np.ones(base.n, dtype=bool)
+        is_out[self.splits[fold][0]] = False
+        return problem.with_held_out(is_out, is_out)
+
+    def _reduce(self, fold: int, solution: MarginSolution, keep_train: bool) -> ColumnFit:
+        train, test = self.splits[fold]
+        values = solution.decision_values
+        return ColumnFit(
+            solution.coef if self.model._is_linear else solution.coef[train],
+            solution.bias,
+            solution.info,
+            values[test],
+            values[train] if keep_train else None,
+        )
+
+    def _fit_alone(self, fold: int, keep_train: bool) -> list[ColumnFit]:
+        train, test = self.splits[fold]
+        labels = self.rows.targets[train]
+        if self.model._targets == "labels":
+            labels = self.model.classes_[labels.astype(np.intp)]
+        model: Any = clone(self.model)
+        rows = self.rows.X
+        model.fit(take_rows(model, rows, train, train), labels, self.rows.weights[train])
+        self.models[fold] = model
+        values = model._decision_values(take_rows(model, rows, test, train))
+        inner = None
+        if keep_train:
+            inner = model._decision_values(take_rows(model, rows, train, train))
+        coefs = model.coef_ if model._is_linear else model.kernel_coef_
+        return [
+            ColumnFit(
+                coef,
+                float(model.intercept_[k]),
+                model.solve_info_[k],
+                values[:, k],
+                None if inner is None else inner[:, k],
+            )
+            for k, coef in enumerate(coefs)
+        ]
+
+    def fitted(self, fold: int, fits: Sequence[ColumnFit]) -> BaseSmooth:
+        """The estimator as its fit on the training rows would have left it."""
+        model = self.models[fold]
+        if hasattr(model, "intercept_"):
+            return model
+        train, _ = self.splits[fold]
+        if model.kernel == "precomputed":
+            model.n_features_in_ = train.size
+        scale = self.rows.column_scale
+        model._take(fits, self.rows.X[train], None if scale is None else scale[train])
+        model._warn()
+        return model
