@@ -291,9 +291,7 @@ def test_refusals(model, X, y, sentence):
 
 def test_seeds_of_dual_problems_are_refused():
     for function in (cross_validate, leave_one_out):
-        with pytest.raises(
-            ValueError, match="for a smooth SVM it must be 'auto'"
-        ):
+        with pytest.raises(ValueError, match="for a smooth SVM it must be 'auto'"):
             function(SmoothSVC(), X4, Y4, seeding="sir")
     with pytest.raises(ValueError, match="has one row only"):
         leave_one_out(SmoothSVC(), X4, np.array([0, 0, 0, 1]))
