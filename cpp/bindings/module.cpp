@@ -25,7 +25,14 @@ void use_blas(nb::handle cython_blas, nb::handle cython_lapack) {
   take_pointer(b.dsyrk, cython_blas, "dsyrk");
   take_pointer(b.dtrsm, cython_blas, "dtrsm");
   take_pointer(b.dtrsv, cython_blas, "dtrsv");
+  take_pointer(b.dgemm, cython_blas, "dgemm");
+  take_pointer(b.dgemv, cython_blas, "dgemv");
+  take_pointer(b.dsymv, cython_blas, "dsymv");
+  take_pointer(b.dsyr, cython_blas, "dsyr");
   take_pointer(b.dpotrf, cython_lapack, "dpotrf");
+  take_pointer(b.dpotri, cython_lapack, "dpotri");
+  take_pointer(b.dstev, cython_lapack, "dstev");
+  take_pointer(b.dsyevd, cython_lapack, "dsyevd");
 }
 
 } // namespace
@@ -69,4 +76,5 @@ NB_MODULE(_core, m) {
   alphapath::bindings::bind_sequence(m);
   alphapath::bindings::bind_one_class(m);
   alphapath::bindings::bind_paths(m);
+  alphapath::bindings::bind_quadratic(m);
 }

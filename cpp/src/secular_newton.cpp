@@ -1,0 +1,239 @@
+// Newton on the primal, which is piecewise quadratic with a continuous gradient,
+//
+//   P(b) = b' Q b / (2 lambda) + sum_i psi_i(z_i),  z = r - Q b / lambda,
+//   psi_i(z) = z^2/2 on [0, u_i], 0 below, linear above;   its minimiser satisfies b = clip(z, 0,
+//   u):
+//
+//   repeat  sets from z (the first time from the guess): zero, bound, free
+//           b_zero = 0, b_bound = u, (Q_FF + lambda I) b_free = lambda r - Q_F,bound u
+//           the full step, or the exact minimiser on the segment where that would climb
+//
+// Everything is kept as a difference from the last b, so that a further step refines the solution.
+// Finitely many steps: P falls, and each set of pieces has one minimiser (Keerthi and DeCoste
+// 2005).
+#include "secular_newton.hpp"
+
+#include "alphapath/blas.hpp"
+#include "buffer.hpp"
+#include "dispatch.hpp"
+#include "simd/row_sums.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+
+namespace alphapath {
+
+QuadraticProblem::QuadraticProblem(std::span<const double> kernel, std::span<const double> scale,
+                                   std::span<const double> targets, std::span<const double> upper)
+    : stride_(padded(targets.size())), matrix_(nullptr), targets_(targets.begin(), targets.end()),
+      upper_(upper.begin(), upper.end()) {
+  const std::size_t n = size();
+  if (kernel.size() != n * n || scale.size() != n || upper.size() != n)
+    throw std::invalid_argument("The kernel must be n x n for n targets, scales and bounds.");
+  matrix_ = static_cast<double*>(allocate_aligned(n * stride_ * sizeof(double)));
+  for (std::size_t i = 0; i < n; ++i) {
+    double* row = matrix_ + i * stride_;
+    for (std::size_t j = 0; j < n; ++j)
+      row[j] = scale[i] * scale[j] * kernel[i * n + j];
+    std::fill(row + n, row + stride_, 0.0);
+  }
+}
+
+QuadraticProblem::~QuadraticProblem() {
+  release_aligned(matrix_, size() * stride_ * sizeof(double));
+}
+
+namespace secular {
+
+void add_scaled_rows(const QuadraticView& problem, std::span<const std::size_t> rows,
+                     std::span<const double> coefficients, std::span<double> out) {
+  const double* pointers[simd::max_rows_at_once];
+  for (std::size_t first = 0; first < rows.size(); first += simd::max_rows_at_once) {
+    const std::size_t count = std::min(simd::max_rows_at_once, rows.size() - first);
+    for (std::size_t k = 0; k < count; ++k)
+      pointers[k] = problem.row(rows[first + k]);
+    add_rows<double>(pointers, coefficients.data() + first, count, problem.size(), out.data());
+  }
+}
+
+namespace {
+
+class Newton {
+public:
+  Newton(const QuadraticView& problem, double lambda)
+      : p_(problem), n_(problem.size()), lambda_(lambda), b_(n_), q_(n_, 0.0), step_(n_),
+        q_step_(n_), sides_(n_) {}
+
+  QuadraticSolution run(std::span<const double> guess, double tol, int max_iter) {
+    begin(guess);
+    QuadraticSolution result;
+    double violation = measure();
+    for (int k = 0; k < max_iter && !(violation <= tol && k > 0); ++k) {
+      if (k > 0)
+        choose_sides();
+      if (!make_step()) {
+        result.is_convex = false;
+        break;
+      }
+      ++result.n_iter;
+      // The first step only completes the guess; from then on P must fall.
+      take(k == 0 ? 1.0 : choose_length());
+      violation = measure();
+    }
+    result.violation = violation;
+    result.is_solved = violation <= tol;
+    settle();
+    result.a = std::move(b_);
+    result.q = std::move(q_);
+    return result;
+  }
+
+private:
+  double clipped(std::size_t i, double z) const { return std::clamp(z, 0.0, p_.upper[i]); }
+  double z_of(std::size_t i, double q) const { return p_.targets[i] - q / lambda_; }
+
+  void begin(std::span<const double> guess) {
+    std::vector<std::size_t> rows;
+    std::vector<double> values;
+    for (std::size_t i = 0; i < n_; ++i) {
+      b_[i] = clipped(i, guess.empty() ? p_.targets[i] : guess[i]);
+      // Bounds are met exactly by whoever set them, so equality is the right test.
+      sides_[i] = b_[i] == 0 ? Side::zero : b_[i] == p_.upper[i] ? Side::bound : Side::free;
+      if (b_[i] != 0) {
+        rows.push_back(i);
+        values.push_back(b_[i]);
+      }
+    }
+    add_scaled_rows(p_, rows, values, q_);
+  }
+
+  /// The largest |b_i - clip(z_i)|.
+  double measure() const {
+    double worst = 0;
+    for (std::size_t i = 0; i < n_; ++i)
+      worst = std::max(worst, std::abs(b_[i] - clipped(i, z_of(i, q_[i]))));
+    return worst;
+  }
+
+  void choose_sides() {
+    for (std::size_t i = 0; i < n_; ++i) {
+      const double z = z_of(i, q_[i]);
+      sides_[i] = z <= 0 ? Side::zero : z >= p_.upper[i] ? Side::bound : Side::free;
+    }
+  }
+
+  /// step_ and q_step_ = Q step_ to the minimiser of the pieces of sides_; false where Q + lambda I
+  /// is not positive definite on the free set.
+  bool make_step() {
+    rows_.clear();
+    values_.clear();
+    free_.clear();
+    std::fill(step_.begin(), step_.end(), 0.0);
+    std::fill(q_step_.begin(), q_step_.end(), 0.0);
+    for (std::size_t i = 0; i < n_; ++i) {
+      if (sides_[i] == Side::free) {
+        free_.push_back(i);
+        continue;
+      }
+      step_[i] = (sides_[i] == Side::zero ? 0.0 : p_.upper[i]) - b_[i];
+      if (step_[i] != 0) {
+        rows_.push_back(i);
+        values_.push_back(step_[i]);
+      }
+    }
+    add_scaled_rows(p_, rows_, values_, q_step_);
+    n_free_ = free_.size();
+    return n_free_ == 0 || solve_free();
+  }
+
+  bool solve_free() {
+    const int m = static_cast<int>(n_free_), one = 1;
+    if (block_.size() < n_free_ * n_free_)
+      block_ = Buffer<double>(std::min(n_ * n_, n_free_ * n_free_ * 3 / 2));
+    rhs_.resize(n_free_);
+    for (std::size_t j = 0; j < n_free_; ++j) {
+      const double* row = p_.row(free_[j]);
+      double* column = block_.data() + j * n_free_;
+      for (std::size_t i = j; i < n_free_; ++i)
+        column[i] = row[free_[i]];
+      column[j] += lambda_;
+      const std::size_t f = free_[j];
+      rhs_[j] = lambda_ * (p_.targets[f] - b_[f]) - q_[f] - q_step_[f];
+    }
+    int info = 0;
+    blas().dpotrf("L", &m, block_.data(), &m, &info);
+    if (info != 0)
+      return false;
+    blas().dtrsv("L", "N", "N", &m, block_.data(), &m, rhs_.data(), &one);
+    blas().dtrsv("L", "T", "N", &m, block_.data(), &m, rhs_.data(), &one);
+    for (std::size_t j = 0; j < n_free_; ++j)
+      step_[free_[j]] = rhs_[j];
+    add_scaled_rows(p_, free_, rhs_, q_step_);
+    return true;
+  }
+
+  /// Derivative of P along the step at a share t of it, times lambda.
+  double slope_at(double t) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < n_; ++i)
+      sum += q_step_[i] * (b_[i] + t * step_[i] - clipped(i, z_of(i, q_[i] + t * q_step_[i])));
+    return sum;
+  }
+
+  double choose_length() const {
+    const double at_start = slope_at(0), at_end = slope_at(1);
+    if (!(at_start < 0) || at_end <= 0.9 * std::abs(at_start))
+      return 1;
+    double low = 0, high = 1;
+    for (int k = 0; k < 40; ++k) {
+      const double middle = (low + high) / 2;
+      (slope_at(middle) < 0 ? low : high) = middle;
+    }
+    return high;
+  }
+
+  void take(double t) {
+    for (std::size_t i = 0; i < n_; ++i) {
+      b_[i] += t * step_[i];
+      q_[i] += t * q_step_[i];
+    }
+  }
+
+  /// Onto the box, exactly; q is within `violation` of Q a.
+  void settle() {
+    for (std::size_t i = 0; i < n_; ++i) {
+      const double z = z_of(i, q_[i]);
+      b_[i] = z <= 0 ? 0 : z >= p_.upper[i] ? p_.upper[i] : clipped(i, b_[i]);
+    }
+  }
+
+  QuadraticView p_;
+  std::size_t n_, n_free_ = 0;
+  double lambda_;
+  std::vector<double> b_, q_, step_, q_step_;
+  std::vector<Side> sides_;
+  std::vector<std::size_t> free_, rows_;
+  std::vector<double> values_, rhs_;
+  Buffer<double> block_;
+};
+
+} // namespace
+
+QuadraticSolution solve_newton(const QuadraticView& problem, double lambda,
+                               std::span<const double> guess, double tol, int max_iter) {
+  return Newton(problem, lambda).run(guess, tol, max_iter);
+}
+
+} // namespace secular
+
+QuadraticSolution solve_quadratic(const QuadraticProblem& problem, double lambda,
+                                  std::span<const double> guess, double tol, int max_iter) {
+  const secular::QuadraticView view{problem.matrix(), problem.stride(), problem.targets(),
+                                    problem.upper()};
+  return secular::solve_newton(view, lambda, guess, tol, max_iter);
+}
+
+} // namespace alphapath

@@ -1,0 +1,72 @@
+// The walk along lambda: its state between two events, and the moves.
+#pragma once
+
+#include "alphapath/interrupt.hpp"
+#include "alphapath/quadratic_path.hpp"
+#include "secular.hpp"
+#include "secular_arrangement.hpp"
+#include "secular_poles.hpp"
+
+#include <span>
+#include <vector>
+
+namespace alphapath::secular {
+
+/// Which end of its box an instance is tied to.
+enum class Tie : std::int8_t { none, zero, bound };
+
+class Walk {
+public:
+  Walk(const QuadraticProblem& problem, const QuadraticPathOptions& options);
+
+  QuadraticPath run(std::span<const double> guess);
+
+private:
+  // The parts of one round, in their order (secular_path.cpp).
+  bool begin(std::span<const double> guess);
+  bool make_poles();
+  bool flip_wrong_tie();
+  void list_equations();
+  void record_piece(double last);
+  void advance(double x, double dx);
+  void reach_event(double t, std::size_t equation);
+  PathStatus walk();
+
+  // State (secular_walk.cpp).
+  bool arrange(std::span<const double> a, bool is_recorded);
+  bool factor();
+  bool solve_here();
+  bool jump();
+  void flip(std::size_t position, Side to);
+  void update_products();
+  double worst_residual() const;
+  double residual_limit() const;
+  void update_residual();
+  void restore();
+  void refine();
+  double slack(std::size_t position, Tie end) const;
+  double tie_width(std::size_t position) const;
+  bool find_ties();
+  Equation equation_of(std::size_t position, Tie end) const;
+  double reach() const;
+
+  const QuadraticPathOptions& options_;
+  Arrangement arr_;
+  ShiftedInverse inverse_;
+  Poles poles_;
+  EventSearch search_;
+  Watch watch_;
+  QuadraticPath path_;
+
+  double lambda_ = 0, direction_ = 1;
+  double step_share_ = 0.5;      // of lambda, how far the next event may be
+  std::size_t n_flips_here_ = 0; // set changes since lambda moved
+  std::vector<double> v_, D_, W_, residual_, work_;
+  std::vector<Tie> ties_;        // by instance
+  std::vector<double> abs_sums_; // by instance: sum_j |Q_ij| min(r_j, u_j)
+  double largest_sum_ = 0;
+  std::vector<Equation> equations_;
+  std::vector<Tie> ends_; // of equations_
+};
+
+} // namespace alphapath::secular
