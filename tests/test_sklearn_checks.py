@@ -8,7 +8,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from alphapath import SVC, SVR, OneClassMaxMinOver, OneClassSVM, SmoothSVC, SmoothSVR
+from alphapath import (
+    SVC,
+    SVR,
+    OneClassMaxMinOver,
+    OneClassSVM,
+    QuadraticLossSVC,
+    SmoothSVC,
+    SmoothSVR,
+)
 from alphapath.model_selection import SVMSearchCV
 
 ESTIMATORS = [
@@ -20,6 +28,8 @@ ESTIMATORS = [
     SVC(kernel="linear", class_weight="balanced"),
     SVC(kernel="precomputed"),
     SVR(kernel="precomputed"),
+    QuadraticLossSVC(),
+    QuadraticLossSVC(loss="huber", kernel="precomputed"),
     SVMSearchCV(SVC(), {"C": [0.5, 1.0]}, cv=2, error_score="raise"),
     SVMSearchCV(SVR(), {"C": [0.5, 1.0]}, cv=2, error_score="raise"),
     SVMSearchCV(
@@ -46,6 +56,7 @@ def test_scikit_learn_checks(estimator, check):
         OneClassMaxMinOver(),
         SmoothSVC(),
         SmoothSVR(),
+        QuadraticLossSVC(),
         SVMSearchCV(SVC(), {"C": [1.0]}, cv=2),
     ]
 )

@@ -27,8 +27,14 @@ std::span<const double> checked_guess(const std::optional<Vector>& guess, std::s
 QuadraticSolution solve(const QuadraticProblem& problem, double lam,
                         const std::optional<Vector>& guess, double tol, int max_iter) {
   const std::span<const double> first = checked_guess(guess, problem.size());
-  nb::gil_scoped_release release;
-  return solve_quadratic(problem, lam, first, tol, max_iter);
+  SignalWatch signals;
+  const NewtonOptions options{tol, max_iter, signals.question()};
+  QuadraticSolution solution = [&] {
+    nb::gil_scoped_release release;
+    return solve_quadratic(problem, lam, first, options);
+  }();
+  signals.raise_caught(true);
+  return solution;
 }
 
 QuadraticPath follow(const QuadraticProblem& problem, const std::optional<Vector>& guess,
@@ -67,18 +73,24 @@ const QuadraticSegment& segment_at(const QuadraticPath& path, std::size_t k) {
   return path.segments[k];
 }
 
-/// (members, a, poles, residues), views that keep the path alive.
-nb::tuple segment(nb::object self, std::size_t k) {
+/// (members, a, drift, poles, residues), views that keep the path alive.
+using Doubles = nb::ndarray<nb::numpy, const double>;
+using Piece = nb::typed<nb::tuple, nb::ndarray<nb::numpy, const std::int32_t>, Doubles, Doubles,
+                        Doubles, Doubles>;
+Piece segment(nb::object self, std::size_t k) {
   const QuadraticSegment& s = segment_at(nb::cast<const QuadraticPath&>(self), k);
   const std::size_t m = s.members.size();
-  return nb::make_tuple(
+  return Piece(nb::make_tuple(
       nb::ndarray<nb::numpy, const std::int32_t>(s.members.data(), {m}, self),
       nb::ndarray<nb::numpy, const double>(s.a.data(), {m}, self),
+      nb::ndarray<nb::numpy, const double>(s.drift.data(), {m}, self),
       nb::ndarray<nb::numpy, const double>(s.poles.data(), {s.poles.size()}, self),
-      nb::ndarray<nb::numpy, const double>(s.residues.data(), {s.poles.size(), m}, self));
+      nb::ndarray<nb::numpy, const double>(s.residues.data(), {s.poles.size(), m}, self)));
 }
 
-nb::tuple crossings(const Vector& s, const Vector& e, const Matrix& W, const Vector& poles,
+using Crossings =
+    nb::typed<nb::tuple, nb::ndarray<nb::numpy, std::int32_t>, nb::ndarray<nb::numpy, double>>;
+Crossings crossings(const Vector& s, const Vector& e, const Matrix& W, const Vector& poles,
                     double end) {
   if (e.size() != s.size() || W.shape(1) != s.size() || W.shape(0) != poles.size())
     throw std::invalid_argument("W must have one row a pole and one column a value of s and e.");
@@ -87,8 +99,9 @@ nb::tuple crossings(const Vector& s, const Vector& e, const Matrix& W, const Vec
     nb::gil_scoped_release release;
     found = find_crossings({as_span(s), as_span(e), {W.data(), W.size()}, as_span(poles)}, end);
   }
-  return nb::make_tuple(gather<std::int32_t>(found, [](const Crossing& c) { return c.row; }),
-                        gather<double>(found, [](const Crossing& c) { return c.x; }));
+  return Crossings(
+      nb::make_tuple(gather<std::int32_t>(found, [](const Crossing& c) { return c.row; }),
+                     gather<double>(found, [](const Crossing& c) { return c.x; })));
 }
 
 /// A read-only property: one value of type T for each item of a member.
@@ -126,7 +139,7 @@ void bind_path(nb::module_& m) {
       .def_prop_ro(
           "last_a", [](const Path& path) { return to_numpy(std::span(path.last_a)); },
           nb::rv_policy::move)
-      .def("segment", &segment, nb::arg("k"), "(members, a, poles, residues) of one piece.")
+      .def("segment", &segment, nb::arg("k"), "(members, a, drift, poles, residues) of one piece.")
       .def_prop_ro("status", [](const Path& path) { return static_cast<int>(path.status); })
       .def_ro("lambda_end", &Path::lambda_end)
       .def_ro("n_equations", &Path::n_equations)
@@ -161,6 +174,7 @@ void bind_quadratic(nb::module_& m) {
       .def_ro("violation", &QuadraticSolution::violation)
       .def_ro("n_iter", &QuadraticSolution::n_iter)
       .def_ro("is_solved", &QuadraticSolution::is_solved)
+      .def_ro("is_interrupted", &QuadraticSolution::is_interrupted)
       .def_ro("is_convex", &QuadraticSolution::is_convex);
   nb::class_<QuadraticPathOptions>(m, "QuadraticPathOptions", "From where to where, and how.")
       .def(

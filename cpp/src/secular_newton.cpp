@@ -14,6 +14,7 @@
 #include "secular_newton.hpp"
 
 #include "alphapath/blas.hpp"
+#include "alphapath/interrupt.hpp"
 #include "buffer.hpp"
 #include "dispatch.hpp"
 #include "simd/row_sums.hpp"
@@ -64,16 +65,30 @@ namespace {
 class Newton {
 public:
   Newton(const QuadraticView& problem, double lambda)
-      : p_(problem), n_(problem.size()), lambda_(lambda), b_(n_), q_(n_, 0.0), step_(n_),
+      : p_(problem), n_(problem.size()), lambda_(lambda), b_(n_, 0.0), q_(n_, 0.0), step_(n_),
         q_step_(n_), sides_(n_) {}
 
-  QuadraticSolution run(std::span<const double> guess, double tol, int max_iter) {
+  QuadraticSolution run(std::span<const double> guess, const NewtonOptions& options) {
+    Watch watch(0, options.wants_stop);
     begin(guess);
     QuadraticSolution result;
-    double violation = measure();
-    for (int k = 0; k < max_iter && !(violation <= tol && k > 0); ++k) {
-      if (k > 0)
-        choose_sides();
+    double violation = measure(), last_violation = violation;
+    int n_late = 0;
+    for (int k = 0; k < options.max_iter; ++k) {
+      if (watch.should_stop()) {
+        result.is_interrupted = true;
+        break;
+      }
+      if (k > 0) {
+        // Optimal, and on sets that b was made for, so that it is exact on its bounds (sets that
+        // rounding keeps changing are let go); or settled sets, where refining no longer helps.
+        const bool is_new = choose_sides();
+        n_late += violation <= options.tol;
+        if (violation <= options.tol ? !is_new || n_late > 2
+                                     : !is_new && violation > 0.5 * last_violation)
+          break;
+      }
+      last_violation = violation;
       if (!make_step()) {
         result.is_convex = false;
         break;
@@ -84,8 +99,9 @@ public:
       violation = measure();
     }
     result.violation = violation;
-    result.is_solved = violation <= tol;
-    settle();
+    result.is_solved = violation <= options.tol;
+    for (std::size_t i = 0; i < n_; ++i)
+      b_[i] = clipped(i, b_[i]);
     result.a = std::move(b_);
     result.q = std::move(q_);
     return result;
@@ -96,10 +112,12 @@ private:
   double z_of(std::size_t i, double q) const { return p_.targets[i] - q / lambda_; }
 
   void begin(std::span<const double> guess) {
+    if (std::all_of(guess.begin(), guess.end(), [](double a) { return a == 0; }))
+      return void(choose_sides());
     std::vector<std::size_t> rows;
     std::vector<double> values;
     for (std::size_t i = 0; i < n_; ++i) {
-      b_[i] = clipped(i, guess.empty() ? p_.targets[i] : guess[i]);
+      b_[i] = clipped(i, guess[i]);
       // Bounds are met exactly by whoever set them, so equality is the right test.
       sides_[i] = b_[i] == 0 ? Side::zero : b_[i] == p_.upper[i] ? Side::bound : Side::free;
       if (b_[i] != 0) {
@@ -118,11 +136,16 @@ private:
     return worst;
   }
 
-  void choose_sides() {
+  /// Sets from z; whether any changed.
+  bool choose_sides() {
+    bool has_changed = false;
     for (std::size_t i = 0; i < n_; ++i) {
       const double z = z_of(i, q_[i]);
-      sides_[i] = z <= 0 ? Side::zero : z >= p_.upper[i] ? Side::bound : Side::free;
+      const Side side = z <= 0 ? Side::zero : z >= p_.upper[i] ? Side::bound : Side::free;
+      has_changed |= side != sides_[i];
+      sides_[i] = side;
     }
+    return has_changed;
   }
 
   /// step_ and q_step_ = Q step_ to the minimiser of the pieces of sides_; false where Q + lambda I
@@ -199,14 +222,9 @@ private:
     for (std::size_t i = 0; i < n_; ++i) {
       b_[i] += t * step_[i];
       q_[i] += t * q_step_[i];
-    }
-  }
-
-  /// Onto the box, exactly; q is within `violation` of Q a.
-  void settle() {
-    for (std::size_t i = 0; i < n_; ++i) {
-      const double z = z_of(i, q_[i]);
-      b_[i] = z <= 0 ? 0 : z >= p_.upper[i] ? p_.upper[i] : clipped(i, b_[i]);
+      // Exactly on its bound, which the sum above may miss by rounding.
+      if (t == 1 && sides_[i] != Side::free)
+        b_[i] = sides_[i] == Side::zero ? 0 : p_.upper[i];
     }
   }
 
@@ -223,17 +241,17 @@ private:
 } // namespace
 
 QuadraticSolution solve_newton(const QuadraticView& problem, double lambda,
-                               std::span<const double> guess, double tol, int max_iter) {
-  return Newton(problem, lambda).run(guess, tol, max_iter);
+                               std::span<const double> guess, const NewtonOptions& options) {
+  return Newton(problem, lambda).run(guess, options);
 }
 
 } // namespace secular
 
 QuadraticSolution solve_quadratic(const QuadraticProblem& problem, double lambda,
-                                  std::span<const double> guess, double tol, int max_iter) {
+                                  std::span<const double> guess, const NewtonOptions& options) {
   const secular::QuadraticView view{problem.matrix(), problem.stride(), problem.targets(),
                                     problem.upper()};
-  return secular::solve_newton(view, lambda, guess, tol, max_iter);
+  return secular::solve_newton(view, lambda, guess, options);
 }
 
 } // namespace alphapath

@@ -18,7 +18,7 @@ struct QuadraticView {
 };
 
 QuadraticSolution solve_newton(const QuadraticView& problem, double lambda,
-                               std::span<const double> guess, double tol, int max_iter);
+                               std::span<const double> guess, const NewtonOptions& options);
 
 /// out += sum over the listed rows of coefficient * row.
 void add_scaled_rows(const QuadraticView& problem, std::span<const std::size_t> rows,

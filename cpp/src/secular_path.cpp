@@ -34,7 +34,7 @@ constexpr double longest_step = 0.75, shortest_reach = 0.02;
 } // namespace
 
 bool Walk::begin(std::span<const double> guess) {
-  const QuadraticSolution start = solve_newton(arr_.view(), lambda_, guess, 1e-11, 200);
+  const QuadraticSolution start = solve_newton(arr_.view(), lambda_, guess, {1e-11, 200, {}});
   if (!start.is_convex || !arrange(start.a, false))
     return false;
   path_.first_sides.resize(arr_.size());
@@ -135,18 +135,39 @@ void Walk::list_equations() {
   }
 }
 
-void Walk::record_piece(double last) {
+void Walk::begin_piece() {
   if (!options_.keeps_segments)
     return;
   const auto m = static_cast<std::ptrdiff_t>(arr_.n_free);
-  path_.segments.push_back(
-      {lambda_,
-       last,
-       path_.events.size(),
-       {arr_.who.begin(), arr_.who.begin() + m},
-       {arr_.a.begin(), arr_.a.begin() + m},
-       D_,
-       {poles_.Z.begin(), poles_.Z.begin() + m * static_cast<std::ptrdiff_t>(D_.size())}});
+  QuadraticSegment piece;
+  piece.first = lambda_;
+  piece.n_events = path_.events.size();
+  piece.members.assign(arr_.who.begin(), arr_.who.begin() + m);
+  piece.a.assign(arr_.a.begin(), arr_.a.begin() + m);
+  piece.poles = D_;
+  piece.residues.assign(poles_.Z.begin(),
+                        poles_.Z.begin() + m * static_cast<std::ptrdiff_t>(D_.size()));
+  path_.segments.push_back(std::move(piece));
+}
+
+/// Before any instance changes sides.
+void Walk::end_piece() {
+  if (!options_.keeps_segments)
+    return;
+  QuadraticSegment& piece = path_.segments.back();
+  piece.last = lambda_;
+  const std::size_t m = arr_.n_free;
+  const double x = piece.first - piece.last;
+  piece.drift.assign(m, 0.0);
+  if (x == 0)
+    return;
+  for (std::size_t i = 0; i < m; ++i)
+    piece.drift[i] = (piece.a[i] - arr_.a[i]) / x;
+  for (std::size_t k = 0; k < D_.size(); ++k) {
+    const double factor = 1 / (D_[k] - x);
+    for (std::size_t i = 0; i < m; ++i)
+      piece.drift[i] -= factor * piece.residues[i + k * m];
+  }
 }
 
 /// Along the piece from x to x + dx, the optimality condition restored to rounding.
@@ -207,15 +228,14 @@ PathStatus Walk::walk() {
     path_.n_iterations += event.n_iterations;
     const double share = event.t / lambda_;
     const bool is_last = !event.is_found && length == direction_ * (lambda_ - end);
-    record_piece(is_last ? end : lambda_ - direction_ * event.t);
+    begin_piece();
     if (event.is_found)
       reach_event(event.t, event.equation);
     else
       advance(0, direction_ * event.t);
     if (is_last)
       lambda_ = end;
-    if (options_.keeps_segments)
-      path_.segments.back().last = lambda_;
+    end_piece();
     path_.largest_residual = std::max(path_.largest_residual, worst_residual());
     n_flips_here_ = 0;
     const bool is_feasible = find_ties();

@@ -71,7 +71,7 @@ bool Walk::factor() {
 /// The Newton solver at the present lambda, from the present a.
 bool Walk::solve_here() {
   const QuadraticSolution solution =
-      solve_newton(arr_.view(), lambda_, arr_.a, newton_tol, newton_steps);
+      solve_newton(arr_.view(), lambda_, arr_.a, {newton_tol, newton_steps, {}});
   return solution.is_convex && arrange(solution.a, true);
 }
 

@@ -27,7 +27,8 @@ private:
   bool make_poles();
   bool flip_wrong_tie();
   void list_equations();
-  void record_piece(double last);
+  void begin_piece();
+  void end_piece();
   void advance(double x, double dx);
   void reach_event(double t, std::size_t equation);
   PathStatus walk();

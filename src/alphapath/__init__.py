@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from .certificate import Certificate, certify
-from .estimators import SVC, SVR, OneClassMaxMinOver, OneClassSVM, SmoothSVC, SmoothSVR
+from .estimators import (
+    SVC,
+    SVR,
+    OneClassMaxMinOver,
+    OneClassSVM,
+    QuadraticLossSVC,
+    SmoothSVC,
+    SmoothSVR,
+)
 from .problem import Problem, Start
 from .solution import Info, Solution, Status
 from .version import __version__
@@ -16,6 +24,7 @@ __all__ = [
     "OneClassMaxMinOver",
     "OneClassSVM",
     "Problem",
+    "QuadraticLossSVC",
     "SmoothSVC",
     "SmoothSVR",
     "Solution",

@@ -352,3 +352,109 @@ class PathWalker:
     def residuals(self) -> NDArray[numpy.float64]: ...
 
     def places(self) -> NDArray[numpy.int8]: ...
+
+class QuadraticProblem:
+    """A quadratic-loss SVM without bias, labels and weights folded in."""
+
+    def __init__(self, kernel: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], targets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @property
+    def n(self) -> int: ...
+
+class QuadraticSolution:
+    """The solution at one lambda."""
+
+    @property
+    def a(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def q(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def violation(self) -> float: ...
+
+    @property
+    def n_iter(self) -> int: ...
+
+    @property
+    def is_solved(self) -> bool: ...
+
+    @property
+    def is_interrupted(self) -> bool: ...
+
+    @property
+    def is_convex(self) -> bool: ...
+
+class QuadraticPathOptions:
+    """From where to where, and how."""
+
+    def __init__(self, lambda_start: float, lambda_end: float, uses_eigen: bool = False, has_cutoff: bool = True, keeps_segments: bool = True, max_events: int = -1) -> None: ...
+
+class QuadraticPath:
+    """Events and pieces of a path over lambda."""
+
+    @property
+    def event_lambdas(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def event_instances(self) -> NDArray[numpy.int32]: ...
+
+    @property
+    def event_from(self) -> NDArray[numpy.int8]: ...
+
+    @property
+    def event_to(self) -> NDArray[numpy.int8]: ...
+
+    @property
+    def segment_first(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def segment_last(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def segment_events(self) -> NDArray[numpy.int64]: ...
+
+    @property
+    def segment_sizes(self) -> NDArray[numpy.int64]: ...
+
+    @property
+    def first_sides(self) -> NDArray[numpy.int8]: ...
+
+    @property
+    def last_a(self) -> NDArray[numpy.float64]: ...
+
+    def segment(self, k: int) -> tuple[Annotated[NDArray[numpy.int32], dict(writable=False)], Annotated[NDArray[numpy.float64], dict(writable=False)], Annotated[NDArray[numpy.float64], dict(writable=False)], Annotated[NDArray[numpy.float64], dict(writable=False)], Annotated[NDArray[numpy.float64], dict(writable=False)]]:
+        """(members, a, drift, poles, residues) of one piece."""
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def lambda_end(self) -> float: ...
+
+    @property
+    def n_equations(self) -> int: ...
+
+    @property
+    def n_iterations(self) -> int: ...
+
+    @property
+    def n_poles(self) -> int: ...
+
+    @property
+    def n_factorizations(self) -> int: ...
+
+    @property
+    def n_resets(self) -> int: ...
+
+    @property
+    def largest_residual(self) -> float: ...
+
+def solve_quadratic(problem: QuadraticProblem, lam: float, guess: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, tol: float = 1e-09, max_iter: int = 200) -> QuadraticSolution:
+    """Active-set Newton at one lambda."""
+
+def follow_quadratic_path(problem: QuadraticProblem, guess: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, options: QuadraticPathOptions) -> QuadraticPath:
+    """The exact path from one lambda to another."""
+
+def find_crossings(s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], e: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], poles: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], end: float) -> tuple[NDArray[numpy.int32], NDArray[numpy.float64]]:
+    """All zeros of s + x (e + sum_k W_k / (poles_k - x)), row by row."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .estimators.cross_validation import cross_validate
+from .estimators.lambda_cv import LambdaCVResult, cross_validate_path
 from .estimators.leave_one_out import LeaveOneOutResult, leave_one_out
 from .estimators.one_class_search import OneClassSearch
 from .estimators.search_cv import SVMSearchCV
@@ -10,11 +11,13 @@ from .search.one_standard_error import one_standard_error
 from .search.progress import SearchProgress
 
 __all__ = [
+    "LambdaCVResult",
     "LeaveOneOutResult",
     "OneClassSearch",
     "SVMSearchCV",
     "SearchProgress",
     "cross_validate",
+    "cross_validate_path",
     "leave_one_out",
     "one_standard_error",
 ]

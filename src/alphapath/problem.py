@@ -303,6 +303,39 @@ class Problem:
             ridge=float(ridge[0]) if (ridge == ridge[0]).all() else ridge,
         )
 
+    @classmethod
+    def quadratic_loss(
+        cls,
+        kernel: KernelView,
+        y_signs: ArrayLike,
+        weights: ArrayLike,
+        loss: tuple[float, float],
+        lam: float,
+    ) -> Problem:
+        """Quadratic loss (rho, h) and penalty lam / 2 |w|^2, no bias: see `alphapath.paths`.
+
+        beta_i lies between 0 and y_i h c_i / lam, the ridge is lam / c_i and the targets rho y.
+        An instance of weight 0 is held out.
+        """
+        rho, h = loss
+        if not (0.0 < rho < np.inf and h > 0.0):
+            raise InvalidProblem(
+                f"The loss is (rho, h) = {loss}; both must be positive, rho finite."
+            )
+        if not 0.0 < lam < np.inf:
+            raise InvalidProblem(f"lam is {lam}; it must be positive and finite.")
+        shape = cls.classification(kernel, y_signs, weights)
+        c = shape.weights
+        is_in = c > 0.0
+        ridge = np.divide(lam, c, out=np.zeros_like(c), where=is_in)
+        return replace(
+            shape,
+            targets=rho * shape.targets,
+            weights=np.multiply(h / lam, c, out=np.zeros_like(c), where=is_in),
+            has_equality=False,
+            ridge=float(ridge[0]) if (ridge == ridge[0]).all() else ridge,
+        )
+
 
 def _bad_entry(name: str, values: FloatArray, bad: NDArray[np.bool_], valid: str) -> InvalidProblem:
     i = int(np.argmax(bad))

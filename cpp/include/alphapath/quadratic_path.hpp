@@ -46,12 +46,19 @@ struct QuadraticSolution {
   double violation = 0; // largest |a_i - clip(z_i, 0, u_i)|
   std::int64_t n_iter = 0;
   bool is_solved = false; // violation <= tol
-  bool is_convex = true;  // false: a free block of Q + lambda I was not positive definite
+  bool is_interrupted = false;
+  bool is_convex = true; // false: a free block of Q + lambda I was not positive definite
 };
 
-/// Active-set Newton. `guess` (empty: a = clip(r, 0, u)) gives a and the first sets.
+struct NewtonOptions {
+  double tol = 1e-9;
+  int max_iter = 200;
+  std::function<bool()> wants_stop;
+};
+
+/// Active-set Newton. `guess` gives a and the first sets; empty or zero means cold.
 QuadraticSolution solve_quadratic(const QuadraticProblem& problem, double lambda,
-                                  std::span<const double> guess, double tol, int max_iter);
+                                  std::span<const double> guess, const NewtonOptions& options);
 
 /// Where an instance is: 0 < a < u (the paper's C), a = 0 (R), a = u (L).
 enum class Side : std::int8_t { free = 0, zero = 1, bound = 2 };
@@ -73,12 +80,14 @@ struct QuadraticEvent {
 };
 
 /// A piece of the path: for lambda between `first` and `last`, with x = first - lambda,
-///   a(lambda) = a_first - x sum_k Z_k / (D_k - x)   on the free instances.
+///   a(lambda) = a_first - x (drift + sum_k Z_k / (D_k - x))   on the free instances.
+/// The drift is zero but for rounding: it takes the fractions to the refined a at `last`.
 struct QuadraticSegment {
-  double first, last;
-  std::size_t n_events;                   // set changes before this piece
-  std::vector<std::int32_t> members;      // the free instances
-  std::vector<double> a, poles, residues; // residues: one column of members.size() for each pole
+  double first = 0, last = 0;
+  std::size_t n_events;              // set changes before this piece
+  std::vector<std::int32_t> members; // the free instances
+  std::vector<double> a, drift, poles,
+      residues; // residues: one column of members.size() for each pole
 };
 
 enum class PathStatus { finished = 0, event_limit = 1, interrupted = 2, not_convex = 3 };

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from .maxminover import OneClassMaxMinOver
 from .one_class import OneClassSVM
+from .quadratic_loss import QuadraticLossSVC
 from .smooth import SmoothSVC, SmoothSVR
 from .svc import SVC
 from .svr import SVR
 
-__all__ = ["SVC", "SVR", "OneClassMaxMinOver", "OneClassSVM", "SmoothSVC", "SmoothSVR"]
+__all__ = [
+    "SVC",
+    "SVR",
+    "OneClassMaxMinOver",
+    "OneClassSVM",
+    "QuadraticLossSVC",
+    "SmoothSVC",
+    "SmoothSVR",
+]

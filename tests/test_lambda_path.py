@@ -1,0 +1,212 @@
+"""Paths over lambda: every lambda optimal, the published event counts, degenerate data, curves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import StandardScaler
+from tests.datasets import CLASSIFICATION
+from tests.oracles import dual_objective, solve_by_qp
+from tests.quadratic_cases import LOSSES, artificial, random_lambdas, violation
+
+from alphapath import _core
+from alphapath.certificate import certify
+from alphapath.errors import InvalidProblem
+from alphapath.kernels import Linear, Precomputed, Rbf
+from alphapath.paths import lambda_path
+from alphapath.paths.quadratic_path import PathEnd
+from alphapath.solvers import coordinate, lapack, newton
+
+
+def two_classes(name: str) -> tuple[np.ndarray, np.ndarray]:
+    X, y = CLASSIFICATION[name]()
+    return X, np.where(y == np.unique(y)[1], 1, -1)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("is_upward", [False, True])
+def test_every_lambda_is_optimal(loss: str, is_upward: bool) -> None:
+    X, y = artificial(100, 0)
+    rho, h = LOSSES[loss]
+    ends = (1e-5, None) if is_upward else (None, 1e-5)
+    path = lambda_path(X, y, rho=rho, h=h, lam_from=ends[0], lam_to=ends[1])
+    assert path.info_.status is PathEnd.FINISHED
+    lams = random_lambdas(path, 200)
+    for lam in [*path.breakpoints_, *lams]:
+        solution = path.at(lam)
+        assert certify(solution.problem, solution.beta).is_optimal(2e-9)
+        assert solution.info.n_iter <= 2
+    assert max(violation(path, lam) for lam in [*path.breakpoints_, *lams]) < 1e-7
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "huber"])
+def test_the_path_equals_fresh_solutions(loss: str) -> None:
+    X, y = artificial(60, 3)
+    rho, h = LOSSES[loss]
+    path = lambda_path(X, y, rho=rho, h=h)
+    for lam in np.geomspace(1e-3, path.range_[0], 12):
+        ours = path.at(lam)
+        fresh = coordinate.solve(ours.problem, tol=1e-9)
+        np.testing.assert_allclose(ours.decision_values, fresh.decision_values, atol=1e-7)
+    ours = path.at(0.01)
+    by_qp = dual_objective(ours.problem, solve_by_qp(ours.problem))
+    assert ours.info.objective == pytest.approx(by_qp, rel=1e-8)
+
+
+@pytest.mark.parametrize(("loss", "published"), [("squared_hinge", 42.1), ("huber", 150.0)])
+def test_as_many_events_as_published(loss: str, published: float) -> None:
+    rho, h = LOSSES[loss]
+    paths = [lambda_path(*artificial(100, seed), rho=rho, h=h) for seed in range(10)]
+    assert np.mean([path.info_.n_events for path in paths]) == pytest.approx(published, rel=0.1)
+    if loss == "huber":
+        assert max(path.info_.iterations_per_equation for path in paths) < 1.3
+    for path in paths:
+        last = path.at(path.range_[1])
+        assert certify(last.problem, last.beta).is_optimal(1e-8)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "huber", "modified_huber"])
+def test_few_poles_and_all_eigenvalues_give_the_same_events(loss: str) -> None:
+    X, y = artificial(100, 1)
+    rho, h = LOSSES[loss]
+    path = lambda_path(X, y, rho=rho, h=h, lam_to=1e-4)
+    with lapack.single_threaded():
+        for settings in ({"uses_eigen": True}, {"has_cutoff": False}):
+            options = _core.QuadraticPathOptions(*path.range_, **settings)
+            oracle = _core.follow_quadratic_path(path.model.native, None, options)
+            np.testing.assert_array_equal(oracle.event_instances, path.events_["row"])
+            np.testing.assert_allclose(oracle.event_lambdas, path.breakpoints_, rtol=1e-6)
+    assert path.info_.n_poles < 25 * path.n_pieces
+
+
+def test_there_and_back_are_the_same_events() -> None:
+    X, y = two_classes("generated")
+    down = lambda_path(X, y, rho=1.1, h=0.2, lam_to=1e-3)
+    up = lambda_path(X, y, rho=1.1, h=0.2, lam_from=1e-3, lam_to=down.range_[0])
+    np.testing.assert_allclose(up.breakpoints_, down.breakpoints_[::-1], rtol=1e-7)
+    np.testing.assert_array_equal(up.events_["row"], down.events_["row"][::-1])
+    np.testing.assert_array_equal(up.events_["to"], down.events_["from"][::-1])
+    assert violation(up, 0.1) < 1e-9
+
+
+@pytest.mark.parametrize("loss", [*LOSSES.values(), (2.0, 1.5)])
+@pytest.mark.parametrize("name", ["duplicates", "ties", "constant_features", "lonely_class"])
+@pytest.mark.parametrize("kernel", [Rbf(0.5), Rbf(1e3), Rbf(1e-7), Linear()])
+def test_degenerate_data(name: str, kernel: Rbf | Linear, loss: tuple[float, float]) -> None:
+    X, y = two_classes(name)
+    path = lambda_path(X, y, rho=loss[0], h=loss[1], kernel=kernel, lam_to=1e-4)
+    assert path.info_.status is PathEnd.FINISHED
+    K = path.model.view.exact_rows(np.arange(len(y)))
+    rounding = np.abs(K).sum(axis=1).max() * 1e-14 / 1e-4
+    for lam in [*path.breakpoints_[:: max(1, path.info_.n_events // 10)], *random_lambdas(path, 5)]:
+        solution = path.at(lam)
+        assert certify(solution.problem, solution.beta).is_optimal(1e-8 + rounding)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_matrices_without_information(loss: str) -> None:
+    rho, h = LOSSES[loss]
+    y = np.repeat([1, -1], 10)
+    for K in (np.ones((20, 20)), np.zeros((20, 20)), np.eye(20), np.outer(y, y).astype(float)):
+        path = lambda_path(K, y, rho=rho, h=h, kernel=Precomputed())
+        for lam in np.geomspace(*path.range_, 3):
+            solution = path.at(lam)
+            assert certify(solution.problem, solution.beta).is_optimal(1e-8)
+
+
+def test_weights_are_repetitions() -> None:
+    X, y = artificial(60, 5)
+    counts = np.random.default_rng(0).integers(1, 4, 60)
+    weighted = lambda_path(X, y, sample_weight=counts, lam_to=1e-3)
+    repeated = lambda_path(np.repeat(X, counts, axis=0), np.repeat(y, counts), lam_to=1e-3)
+    for lam in (10.0, 0.5, 0.02, 0.001):
+        a, b = weighted.at(lam), repeated.at(lam)
+        assert certify(a.problem, a.beta).is_optimal(1e-9)
+        np.testing.assert_allclose(
+            weighted.decision_function(X, lam), repeated.decision_function(X, lam), atol=1e-9
+        )
+        np.testing.assert_allclose(np.repeat(a.decision_values, counts), b.decision_values)
+
+
+def test_the_error_curve_knows_every_change() -> None:
+    X, y = artificial(200, 2)
+    path = lambda_path(X[::2], y[::2], rho=1.1, h=0.2)
+    curve = path.validate(X[1::2], y[1::2])
+    # Just beside each edge, and in between, the labels of the model itself.
+    edges = curve.edges[1:-1]
+    for lam in np.concatenate([edges * (1 - 1e-7), edges * (1 + 1e-7), random_lambdas(path, 100)]):
+        wrong = np.mean(path.predict(X[1::2], lam) != y[1::2])
+        assert curve.at(lam) == pytest.approx(wrong, abs=1e-12)
+    grid = [np.mean(path.predict(X[1::2], lam) != y[1::2]) for lam in random_lambdas(path, 300, 1)]
+    assert curve.best_ <= min(grid)
+    assert curve.at(curve.best_lambda_) == curve.best_
+    accuracy = path.validate(X[1::2], y[1::2], "accuracy")
+    assert accuracy.best_ == pytest.approx(1 - curve.best_)
+    assert accuracy.best_lambda_ == curve.best_lambda_
+
+
+def test_crossings_of_random_rational_functions() -> None:
+    rng = np.random.default_rng(7)
+    poles = np.sort(rng.uniform(1.0, 5.0, 6))
+    s, e = rng.normal(size=300) * 0.1, rng.normal(size=300) * 0.1
+    W = rng.normal(size=(6, 300))
+    for end in (0.95, -3.0):
+        rows, x = _core.find_crossings(s, e, W, poles, end)
+        grid = np.linspace(0, end, 20_001)[1:]
+        values = s[:, None] + grid * (
+            e[:, None] + np.einsum("ki,kj->ij", W, 1 / (poles[:, None] - grid))
+        )
+        signs = np.sign(values)
+        n_changes = np.count_nonzero(np.diff(signs, axis=1), axis=1) + (signs[:, 0] != np.sign(s))
+        np.testing.assert_array_equal(np.bincount(rows, minlength=300), n_changes)
+        at_zero = s[rows] + x * (e[rows] + np.sum(W[:, rows] / (poles[:, None] - x), axis=0))
+        np.testing.assert_allclose(at_zero, 0.0, atol=1e-12)
+        assert n_changes.max() >= 2
+
+
+def test_newton_solves_the_family() -> None:
+    X, y = two_classes("breast_cancer")
+    problem = lambda_path(X, y, h=2.0, lam_to=1e-1).model.problem_at(0.01)
+    cold = newton.solve(problem)
+    assert certify(problem, cold.beta).is_optimal(1e-9)
+    assert newton.solve(problem, cold.as_start()).info.n_iter <= 1
+    moved = lambda_path(X, y, h=2.0, lam_to=1e-1).model.problem_at(0.0101)
+    assert newton.solve(moved, cold.as_start()).info.n_iter < cold.info.n_iter
+
+
+def test_bad_arguments_are_named() -> None:
+    X, y = artificial(20, 0)
+    with pytest.raises(ValueError, match="3 classes"):
+        lambda_path(X, np.arange(20) % 3)
+    with pytest.raises(InvalidProblem, match=r"weights\[3\] is 0"):
+        lambda_path(X, y, sample_weight=(np.arange(20) != 3).astype(float))
+    with pytest.raises(InvalidProblem, match=r"loss is \(1\.0, -1\.0\)"):
+        lambda_path(X, y, h=-1.0)
+    with pytest.raises(ValueError, match=r"lambda = 0\.0"):
+        lambda_path(X, y, lam_to=0.0)
+    path = lambda_path(X, y, lam_to=0.1)
+    with pytest.raises(ValueError, match=r"the path covers 0\.1"):
+        path.at(0.01)
+    with pytest.raises(ValueError, match="y holds 7"):
+        path.validate(X, np.full(20, 7.0))
+    with pytest.raises(InvalidProblem, match="not positive definite"):
+        lambda_path(-np.eye(20), y, kernel=Precomputed(), lam_to=0.5)
+
+
+def test_plots() -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    X, y = artificial(60, 0)
+    path = lambda_path(X, y, h=2.0)
+    assert len(path.plot().lines) == 3
+    assert path.validate(X, y).plot().get_ylabel() == "error"
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "huber"])
+def test_every_lambda_is_optimal_on_real_data(loss: str) -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    rho, h = LOSSES[loss]
+    path = lambda_path(StandardScaler().fit_transform(X), y, rho=rho, h=h)
+    for lam in [*path.breakpoints_[::10], *random_lambdas(path, 40)]:
+        solution = path.at(lam)
+        assert certify(solution.problem, solution.beta).is_optimal(1e-8)
