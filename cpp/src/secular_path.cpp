@@ -205,19 +205,19 @@ void Walk::reach_event(double t, std::size_t j) {
   }
 }
 
-PathStatus Walk::walk() {
+QuadraticPathStatus Walk::walk() {
   const double end = options_.lambda_end;
   while (direction_ * (lambda_ - end) > 0) {
     if (options_.max_events >= 0 &&
         path_.events.size() >= static_cast<std::size_t>(options_.max_events))
-      return PathStatus::event_limit;
+      return QuadraticPathStatus::event_limit;
     if (watch_.should_stop())
-      return PathStatus::interrupted;
+      return QuadraticPathStatus::interrupted;
     if (!make_poles())
-      return PathStatus::not_convex;
+      return QuadraticPathStatus::not_convex;
     if (flip_wrong_tie()) {
       if (n_flips_here_ > 20 + 4 * arr_.size() && !jump())
-        return PathStatus::not_convex;
+        return QuadraticPathStatus::not_convex;
       continue;
     }
     list_equations();
@@ -244,7 +244,7 @@ PathStatus Walk::walk() {
     if (!is_feasible) {
       ++path_.n_resets;
       if (!solve_here())
-        return PathStatus::not_convex;
+        return QuadraticPathStatus::not_convex;
       update_products();
       find_ties();
     } else if (event.is_found) {
@@ -255,11 +255,11 @@ PathStatus Walk::walk() {
       flip(i, arr_.side[i] == Side::free ? to : Side::free);
     }
   }
-  return PathStatus::finished;
+  return QuadraticPathStatus::finished;
 }
 
 QuadraticPath Walk::run(std::span<const double> guess) {
-  path_.status = begin(guess) ? walk() : PathStatus::not_convex;
+  path_.status = begin(guess) ? walk() : QuadraticPathStatus::not_convex;
   path_.lambda_end = lambda_;
   path_.last_a.resize(arr_.size());
   for (std::size_t i = 0; i < arr_.size(); ++i)

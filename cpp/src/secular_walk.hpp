@@ -31,7 +31,7 @@ private:
   void end_piece();
   void advance(double x, double dx);
   void reach_event(double t, std::size_t equation);
-  PathStatus walk();
+  QuadraticPathStatus walk();
 
   // State (secular_walk.cpp).
   bool arrange(std::span<const double> a, bool is_recorded);

@@ -90,7 +90,7 @@ struct QuadraticSegment {
       residues; // residues: one column of members.size() for each pole
 };
 
-enum class PathStatus { finished = 0, event_limit = 1, interrupted = 2, not_convex = 3 };
+enum class QuadraticPathStatus { finished = 0, event_limit = 1, interrupted = 2, not_convex = 3 };
 
 struct QuadraticPath {
   std::vector<Side> first_sides; // at lambda_start
@@ -98,7 +98,7 @@ struct QuadraticPath {
   double lambda_end = 0;         // how far it came
   std::vector<QuadraticEvent> events;
   std::vector<QuadraticSegment> segments;
-  PathStatus status = PathStatus::finished;
+  QuadraticPathStatus status = QuadraticPathStatus::finished;
   std::int64_t n_equations = 0, n_iterations = 0; // bracketing iterations over all equations
   std::int64_t n_poles = 0;                       // over all pieces
   std::int64_t n_factorizations = 0;
