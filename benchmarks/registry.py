@@ -47,6 +47,9 @@ BENCHMARKS = {
     "leave_one_out": Benchmark(
         "leave_one_out", "exact leave-one-out against scikit-learn's refits", True
     ),
+    "grid_search": Benchmark(
+        "grid_search", "whole grids against GridSearchCV(SVC()), scores compared", True
+    ),
     "memory": Benchmark("memory", "resident memory over 10,000 fits", True),
     "row_cache": Benchmark("row_cache", "time and rows computed against the memory limit", False),
 }
