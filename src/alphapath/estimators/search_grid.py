@@ -80,6 +80,7 @@ class Grid:
         self._known: dict[Hashable, Model | str] = {}
         self._merged: dict[Hashable, Model] = {}
         self._kernels: dict[Hashable, int] = {}
+        self._valid: set[Hashable] = set()
         for i, params in enumerate(self.candidates):
             self._add(i, params)
 
@@ -121,11 +122,8 @@ class Grid:
             known["C"] = 1.0
         estimator = copy.copy(base)
         estimator.__dict__.update(known)
-        try:
-            estimator._validate_params()
-        except InvalidParameterError as error:
-            return f"{type(error).__name__}: {error}"
-        return self._merge(head, estimator, known, C)
+        error = self._check(estimator, known)
+        return self._merge(head, estimator, known, C) if error is None else error
 
     def _split(self, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Parameters of the SVM under its own names, and those of the rest of the pipeline."""
@@ -180,6 +178,24 @@ class Grid:
             self._merged[key] = model
             self.models.append(model)
         return self._merged[key]
+
+    def _check(self, estimator: BaseSVM, params: dict[str, Any]) -> str | None:
+        """Why parameters are refused, in words; None for valid ones.
+
+        scikit-learn's check is slow: it is left out where only a plain gamma is new.
+        """
+        gamma = params["gamma"]
+        rest = tuple(identify(value) for name, value in params.items() if name != "gamma")
+        key = (type(estimator), rest)
+        is_plain = isinstance(gamma, float) and 0.0 < gamma < float("inf")
+        if is_plain and key in self._valid:
+            return None
+        try:
+            estimator._validate_params()
+        except InvalidParameterError as error:
+            return f"{type(error).__name__}: {error}"
+        self._valid.add(key)
+        return None
 
     def _check_C(self, estimator: BaseSVM, C: Any) -> str | None:
         """Why C is refused, in words; None for a valid one."""

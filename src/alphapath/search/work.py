@@ -34,12 +34,12 @@ def count_work(solved: SequenceSolution) -> FloatArray:
     """The work of each step of a sequence, after the same model."""
     rows = solved.steps.rows[: len(solved)]
     n = np.count_nonzero(solved.weights, axis=1).astype(np.float64)[rows]
-    weights = solved.weights[rows]
-    weights *= solved.steps.factors[: len(solved), None]
+    bound = solved.weights[rows]
+    bound *= solved.steps.factors[: len(solved), None]
     size = np.abs(solved.beta)
-    is_support = size > 0.0
-    n_support = is_support.sum(axis=1)
-    m = (is_support & (size < weights)).sum(axis=1).astype(np.float64)
+    n_support = np.count_nonzero(size, axis=1)
+    size[size == bound] = 0.0
+    m = np.count_nonzero(size, axis=1).astype(np.float64)
     work: FloatArray = solved.n_iter * (60.0 + 0.4 * n)
     work += solved.n_refreshes * 0.1 * n * n_support
     has_solves = solved.n_free_set_solves > 0
