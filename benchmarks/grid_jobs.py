@@ -48,6 +48,7 @@ def run_ours(case: dict, folder: str, at_least: float) -> dict[str, Any]:
         "seconds": timed["seconds"],
         "n_iter": int(results["n_iter"].sum()),
         "n_rows": len(y),
+        "n_test": [len(test) for _, test in own.folds().split(X, y)],
         "n_solves": len(results["params"]) * search.n_splits_,
         "unsolved": sorted(set(results["status"]) - {"solved"}),
     }

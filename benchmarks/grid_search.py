@@ -81,12 +81,12 @@ def compare(
     """Scores cell by cell; in test instances for a classifier."""
     ours, theirs = np.array(own["scores"]), np.array(peer["scores"])
     C = np.array(own["C"])
-    scale = own["n_rows"] / case.n_folds if case.model == "SVC" else 1.0
+    scale = np.array(own["n_test"])[:, None] if case.model == "SVC" else 1.0
     difference = scale * np.abs(ours - theirs)
     is_moderate = C <= LARGEST_C
     means = theirs.mean(axis=0)
     # Ties: where scikit-learn scores both winners the same, to one instance of one fold.
-    slack = 1.0 / (scale * case.n_folds) + 1e-12
+    slack = (1.0 / own["n_rows"] if case.model == "SVC" else 1e-3) + 1e-12
     row: dict[str, Any] = {
         "best": own["best_params"],
         "peer_best": peer["best_params"],
@@ -98,8 +98,8 @@ def compare(
         return row
     reference = options.runner.call("benchmarks.grid_jobs:run_reference", base, pin=True)
     exact = np.array(reference["scores"])
-    row["own_error"] = float(scale * np.abs(ours[:, ~is_moderate] - exact).sum())
-    row["peer_error"] = float(scale * np.abs(theirs[:, ~is_moderate] - exact).sum())
+    row["own_error"] = float((scale * np.abs(ours[:, ~is_moderate] - exact)).sum())
+    row["peer_error"] = float((scale * np.abs(theirs[:, ~is_moderate] - exact)).sum())
     row["unsolved"] = row.get("unsolved", []) + reference["unsolved"]
     return row
 

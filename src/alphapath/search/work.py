@@ -37,11 +37,11 @@ def count_work(solved: SequenceSolution) -> FloatArray:
     bound = solved.weights[rows]
     bound *= solved.steps.factors[: len(solved), None]
     size = np.abs(solved.beta)
-    n_support = np.count_nonzero(size, axis=1)
-    size[size == bound] = 0.0
-    m = np.count_nonzero(size, axis=1).astype(np.float64)
+    is_free = size > 0.0
+    is_free &= size < bound
+    m = is_free.sum(axis=1, dtype=np.float64)
     work: FloatArray = solved.n_iter * (60.0 + 0.4 * n)
-    work += solved.n_refreshes * 0.1 * n * n_support
+    work += solved.n_refreshes * 0.1 * n * m
     has_solves = solved.n_free_set_solves > 0
     work += has_solves * (m**3 / 50.0 + solved.n_bound_hits * 0.2 * m * m)
     work += solved.n_free_set_solves * (5000.0 + 0.25 * m * n + 0.75 * m * m)
