@@ -168,3 +168,15 @@ def test_cross_validation_agrees_with_the_cold_run(folder: Path) -> None:
         (theirs,) = [peer["accuracy"] for peer in peers if peer["k"] == row["k"]]
         assert row["accuracy"] == pytest.approx(theirs, abs=0.02)
         assert (row["iter_ratio"] if row["seeding"] == "none" else 1.0) == 1.0
+
+
+def test_grid_search_agrees(folder: Path) -> None:
+    options = ["--quick", "--repeats", "1", "--out", str(folder / "out")]
+    assert main(["grid_search", "--data", str(folder), *options]) == 0
+    found = json.loads((folder / "out" / "grid_search.json").read_text())
+    assert [row["case"] for row in found["rows"]] == ["heart_scale", "heart_scale, StandardScaler"]
+    for row in found["rows"]:
+        assert row["n_solves"] == 550
+        assert row["unsolved"] == []
+        assert row["n_off"] == 0
+        assert row["own_error"] <= row["peer_error"]

@@ -61,6 +61,11 @@ class Judge:
         )
 
     @property
+    def needs_models(self) -> bool:
+        """Whether a scorer is given fitted estimators."""
+        return not self.metrics and not self.needs_values_only
+
+    @property
     def parts(self) -> tuple[str, ...]:
         return ("test", "train") if self.wants_train else ("test",)
 

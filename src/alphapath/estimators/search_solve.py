@@ -49,6 +49,25 @@ class Setting:
     deadline: float | None
 
 
+@dataclass(frozen=True)
+class Piece:
+    """What is kept of one pair of classes on one fold.
+
+    Parameters
+    ----------
+    values : dict of arrays of shape (n_solved, n_rows)
+        Decision values by part ("test", "train").
+    numbers : list of int
+        The steps of the fold that were solved, C ascending.
+    solved : SequenceSolution or None
+        Only where fitted estimators are wanted.
+    """
+
+    values: dict[str, FloatArray]
+    numbers: list[int]
+    solved: SequenceSolution | None
+
+
 class ChainSolver:
     """The solves of one chain on one kernel, and their scores."""
 
@@ -66,8 +85,8 @@ class ChainSolver:
         self.position = {fold: h for h, fold in enumerate(chain.folds)}
         n_classes = self.sets.n_classes
         self.pairs = one_vs_one.class_pairs(n_classes) if n_classes > 2 else [None]
-        #: For each pair the steps that were taken and what they gave.
-        self.found: list[tuple[list[Step], SequenceSolution] | None] = []
+        #: For each fold of the chain what its pairs of classes gave.
+        self.pieces: list[list[Piece]] = [[] for _ in chain.folds]
 
     def solve(self, view: Any, good: Sequence[int], result: ChainResult) -> None:
         """Every pair of classes, over all steps of the chain."""
@@ -80,7 +99,6 @@ class ChainSolver:
             ]
             steps = keep_folds(self.chain.steps, folds)
             if not steps:
-                self.found.append(None)
                 continue
             weights = np.stack(
                 [self.rows.weights(self.sets, self.local[self.position[f]], pair) for f in folds]
@@ -94,9 +112,10 @@ class ChainSolver:
             )
             if solved.is_interrupted:
                 raise KeyboardInterrupt
-            self.found.append((steps, solved))
             if len(solved):
                 result.count(steps, solved, self.position)
+            for fold in folds:
+                self._keep(self.position[fold], steps, solved)
 
     def _limits(self) -> Limits:
         svm = self.model.estimator
@@ -116,67 +135,49 @@ class ChainSolver:
             fold = FoldOfRows(
                 self.setting.data, self.rows, self.sets, base, self.chain.folds[h], number
             )
-            where = self._find_steps(h)
-            n_done = min((len(rows) for _, rows in where), default=0)
+            pieces = self.pieces[h]
+            n_done = min(len(piece.numbers) for piece in pieces)
             result.forget(h, n_done)
             if n_done == 0:
                 continue
             values = {
-                part: self._values(where, fold.index(part), number, n_done)
+                part: np.stack([piece.values[part][:n_done] for piece in pieces], axis=2)
                 for part in self.setting.judge.parts
             }
-            make_model = partial(self._fitted, where, base, number)
+            make_model = partial(self._fitted, pieces, base, number)
             scores = self.setting.judge.score_fold(fold, values, make_model)
             result.enter_scores(h, scores)
         seconds = time.perf_counter() - begin
         result.score_time[good] = seconds / (len(good) * len(self.chain.factors))
         return seconds
 
-    def _find_steps(self, h: int) -> list[tuple[SequenceSolution, list[int]]]:
-        """For each pair of the fold its solutions and the numbers of the steps, by factor."""
-        fold = self.chain.folds[h]
-        where = []
-        for entry in self.found:
-            if entry is None:
+    def _keep(self, h: int, steps: Sequence[Step], solved: SequenceSolution) -> None:
+        """Keep what the scores of a fold need of one pair's solves, and no more."""
+        fold, number = self.chain.folds[h], self.local[h]
+        numbers = [k for k, step in enumerate(steps[: len(solved)]) if step.fold == fold]
+        train, test = self.rows.splits[number]
+        judge, sign = self.setting.judge, self.sets.sign_of(number)
+        values = {}
+        for part in judge.parts:
+            index = test if part == "test" else train
+            if not numbers:
+                values[part] = np.empty((0, index.size))
                 continue
-            steps, solved = entry
-            mine = [k for k, step in enumerate(steps) if step.fold == fold]
-            if mine:
-                where.append((solved, [k for k in mine if k < len(solved)]))
-        return where
+            found = solved.gradient[np.array(numbers)[:, None], index]
+            found += solved.problem.targets[index]
+            found += solved.bias[numbers, None]
+            values[part] = found if sign == 1.0 else sign * found
+        kept = solved if judge.needs_models else None
+        self.pieces[h].append(Piece(values, numbers, kept))
 
-    def _values(
-        self,
-        where: Sequence[tuple[SequenceSolution, list[int]]],
-        index: Any,
-        number: int,
-        n_done: int,
-    ) -> FloatArray:
-        """Decision values of shape (n_done, n_rows, n_pairs)."""
-        sign = self.sets.sign_of(number)
-        columns = []
-        for solved, numbers in where:
-            first, last = numbers[0], numbers[n_done - 1]
-            assert last - first == n_done - 1
-            values = solved.gradient[first : last + 1, index] + solved.problem.targets[index]
-            values += solved.bias[first : last + 1, None]
-            columns.append(values)
-        found = np.stack(columns, axis=2) if len(columns) > 1 else columns[0][:, :, None]
-        return found if sign == 1.0 else sign * found
-
-    def _fitted(
-        self,
-        where: Sequence[tuple[SequenceSolution, list[int]]],
-        base: BaseSVM,
-        number: int,
-        k: int,
-    ) -> Any:
+    def _fitted(self, pieces: Sequence[Piece], base: BaseSVM, number: int, k: int) -> Any:
         """The estimator of the k-th C as its fit would have left it, behind its preprocessing."""
         factor = self.chain.factors[k]
-        fits = [
-            reduce_solution(self.sets, number, solved[numbers[k]], False, factor)
-            for solved, numbers in where
-        ]
+        fits = []
+        for piece in pieces:
+            assert piece.solved is not None
+            solution = piece.solved[piece.numbers[k]]
+            fits.append(reduce_solution(self.sets, number, solution, False, factor))
         model = self.rows.as_prepared(self.model, base)
         if hasattr(model, "C"):
             model.C = factor
