@@ -50,6 +50,9 @@ BENCHMARKS = {
     "grid_search": Benchmark(
         "grid_search", "whole grids against GridSearchCV(SVC()), scores compared", True
     ),
+    "one_class_grid": Benchmark(
+        "one_class_grid", "a grid of OneClassMaxMinOver by every plan and solver", True
+    ),
     "memory": Benchmark("memory", "resident memory over 10,000 fits", True),
     "row_cache": Benchmark("row_cache", "time and rows computed against the memory limit", False),
 }
