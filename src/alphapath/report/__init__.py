@@ -5,5 +5,6 @@ from __future__ import annotations
 from .html import write_report
 from .record import record_search
 from .search_display import SearchDisplay
+from .tree_display import GapDisplay, GridTreeDisplay
 
-__all__ = ["SearchDisplay", "record_search", "write_report"]
+__all__ = ["GapDisplay", "GridTreeDisplay", "SearchDisplay", "record_search", "write_report"]
