@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_moons
 from sklearn.metrics import accuracy_score, roc_auc_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from alphapath import OneClassMaxMinOver, Status
 from alphapath.model_selection import OneClassSearch
@@ -182,3 +183,11 @@ def test_bad_grids_are_refused_in_a_sentence():
     search = OneClassSearch(OneClassMaxMinOver(), GRID, scoring="roc_auc")
     with pytest.raises(ValueError, match="needs inliers"):
         search.fit(X, validation=(validation[0][:5], np.ones(5)))
+
+
+@pytest.mark.filterwarnings("ignore:.*SCIPY_ARRAY_API")
+@parametrize_with_checks(
+    [OneClassSearch(OneClassMaxMinOver(), {"C": [1.0, 10.0], "sigma": [0.5, 2.0]})]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)

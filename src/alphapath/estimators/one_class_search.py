@@ -114,6 +114,11 @@ class OneClassSearch(OutlierMixin, BaseEstimator):
         self.n_parts = n_parts
         self.n_jobs = n_jobs
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
         self,
@@ -143,6 +148,9 @@ class OneClassSearch(OutlierMixin, BaseEstimator):
         model = clone(self.estimator).set_params(gamma="scale", sigma=1.0)
         model._validate_params()
         rows = model._prepare(X, sample_weight, merge=True)
+        for attribute in ("n_features_in_", "feature_names_in_"):
+            if hasattr(model, attribute):
+                setattr(self, attribute, getattr(model, attribute))
         store = KernelStore(rows.X, memory_limit=model.memory_limit)
         store.keep_products()
         limits = Limits(model.gap_tol, model.max_iter, model.time_limit)

@@ -28,6 +28,9 @@ GROWTH_C, GROWTH_WIDTH = 4.0, 5.0
 #: How far an observation reaches, in steps of the grid, and how it counts for other orientations.
 REACH, ELSEWHERE = 3.0, 0.05
 
+#: What is added to the logarithm where nothing of the orientation was observed near by.
+PESSIMISM = 1.0
+
 #: Weight of the prior among the observations.
 PRIOR_WEIGHT = 0.5
 
@@ -49,6 +52,7 @@ class LearnedCosts:
         offset = np.array([PRIOR[name] for name in names])[self._kind]
         self._prior = offset + GROWTH_C * c + GROWTH_WIDTH * narrow
         self._weight = np.full(len(self.edges), PRIOR_WEIGHT)
+        self._own_weight = np.zeros(len(self.edges))
         self._sum = np.zeros(len(self.edges))
 
     def observe(self, parent: int, child: int, cost: float) -> None:
@@ -56,13 +60,16 @@ class LearnedCosts:
         k = self._number[parent, child]
         distance = np.square(self._place - self._place[k]).sum(axis=1)
         weight = np.exp(-0.5 * distance / REACH**2)
-        weight *= np.where(self._kind == self._kind[k], 1.0, ELSEWHERE)
+        is_same = self._kind == self._kind[k]
+        self._own_weight += weight * is_same
+        weight *= np.where(is_same, 1.0, ELSEWHERE)
         self._weight += weight
         self._sum += weight * (np.log1p(cost) - self._prior[k])
 
     def predict(self) -> FloatArray:
         """Costs of `edges`, in the unit of what was observed."""
-        return np.asarray(np.exp(self._prior + self._sum / self._weight))
+        doubt = PESSIMISM / (1.0 + self._own_weight)
+        return np.asarray(np.exp(self._prior + self._sum / self._weight + doubt))
 
 
 class LearnedPlan:
