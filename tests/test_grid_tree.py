@@ -99,7 +99,7 @@ def test_the_cheapest_tree_is_no_dearer_than_any_other():
         # As the prior has it: nothing is lost.
         ({"C_down": 0.1, "narrower": 30.0, "C_up": 60.0, "wider": 90.0}, 1.01),
         # Otherwise the plan turns away from the heuristic tree.
-        ({"C_down": 90.0, "narrower": 300.0, "C_up": 3.0, "wider": 300.0}, 0.6),
+        ({"C_down": 90.0, "narrower": 300.0, "C_up": 3.0, "wider": 300.0}, 0.9),
         ({"C_down": 50.0, "narrower": 2.0, "C_up": 60.0, "wider": 90.0}, 0.4),
     ],
 )

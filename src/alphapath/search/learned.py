@@ -2,9 +2,9 @@
 
 The cost of an edge is modelled as  exp(prior(edge) + correction(edge)):  a prior by orientation and
 place that leads along the heuristic tree, and a correction that is the mean of what was observed
-beyond its prior, near by and in the same orientation counting most. After every few nodes the
-cheapest arborescence over what is left, grown from all that is solved, is computed anew and
-followed.
+beyond its prior, near by and in the same orientation counting most; what was never tried near by is
+thought dearer. After every few nodes the cheapest arborescence over what is left, grown from all
+that is solved, is computed anew and followed.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ PRIOR = {"C up": -0.7, "C down": -5.0, "wider": 1.0, "narrower": -2.0, "root": 4
 GROWTH_C, GROWTH_WIDTH = 4.0, 5.0
 
 #: How far an observation reaches, in steps of the grid, and how it counts for other orientations.
-REACH, ELSEWHERE = 3.0, 0.05
+REACH, ELSEWHERE = 3.0, 0.1
 
 #: What is added to the logarithm where nothing of the orientation was observed near by.
-PESSIMISM = 1.0
+PESSIMISM = 2.0
 
 #: Weight of the prior among the observations.
 PRIOR_WEIGHT = 0.5
