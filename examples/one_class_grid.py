@@ -27,7 +27,8 @@ for plan in ("independent", "heuristic", "learned", "arborescence"):
     search.fit(train, validation=validation)
     gap = max(search.estimator_at(k).certify(train).relative_gap for k in range(100))
     print(
-        f"{plan:13} {search.n_iter_:9,} iterations, largest gap {gap:.2e}, best {search.best_params_}"
+        f"{plan:13} {search.n_iter_:9,} iterations, largest gap {gap:.2e}, "
+        f"best {search.best_params_}"
     )
 
 if len(sys.argv) > 1:
