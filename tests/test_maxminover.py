@@ -163,6 +163,17 @@ def test_a_chain_of_ridges_is_its_solves_one_by_one():
         coordinate.solve_ridges(problem, [1.0, 0.0])
 
 
+def test_limits_of_a_chain_hold_for_each_node():
+    problem = problem_of().with_ridge(1.0)
+    chain = coordinate.solve_ridges(problem, [0.1, 0.01, 0.001], gap_tol=1e-9, max_iter=5)
+    assert [node.n_iter for node in chain.nodes] == [5, 5, 5]
+    last = chain.solution(2)
+    assert last.info.status is Status.ITERATION_LIMIT
+    assert certify(last.problem, last.beta).relative_gap == pytest.approx(last.relative_gap)
+    late = coordinate.solve_ridges(problem, [0.1, 0.01], gap_tol=1e-15, time_limit=1e-9)
+    assert [node.status for node in late.nodes] == [int(Status.TIME_LIMIT)]
+
+
 def test_a_chain_continues_from_a_start():
     problem = problem_of().with_ridge(1.0)
     first = coordinate.solve_ridges(problem, [0.01], gap_tol=GAP)

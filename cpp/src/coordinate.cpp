@@ -55,6 +55,7 @@ void Coordinate::set_ridge_factor(double factor) {
 }
 
 Status Coordinate::descend() {
+  first_iter_ = n_iter_;
   find_next();
   const Status status = options_.gap_tol > 0 ? descend_by_gap() : descend_by_violation();
   if (!is_fresh_ && n_iter_ > 0)
@@ -85,8 +86,7 @@ Status Coordinate::descend_by_violation() {
 }
 
 Status Coordinate::descend_by_gap() {
-  const std::int64_t first = n_iter_;
-  std::int64_t next_check = first, best_at = first;
+  std::int64_t next_check = n_iter_, best_at = n_iter_;
   double best = std::numeric_limits<double>::infinity();
   for (;;) {
     if (n_iter_ == next_check || last_move_ == 0) {
@@ -96,7 +96,7 @@ Status Coordinate::descend_by_gap() {
         best = gap_;
         best_at = n_iter_;
       }
-      if (n_iter_ - best_at > std::max(patience, (n_iter_ - first) / 2) ||
+      if (n_iter_ - best_at > std::max(patience, (n_iter_ - first_iter_) / 2) ||
           (last_move_ == 0 && is_fresh_))
         return Status::stalled;
       // An evaluation costs about two steps.
@@ -105,7 +105,7 @@ Status Coordinate::descend_by_gap() {
     if (const auto limit = find_limit())
       return *limit;
     step();
-    if ((n_iter_ - first) % steps_between_refreshes == 0) {
+    if ((n_iter_ - first_iter_) % steps_between_refreshes == 0) {
       refresh();
       find_next();
     }
@@ -154,7 +154,7 @@ void Coordinate::scale_by(double factor) {
 }
 
 std::optional<Status> Coordinate::find_limit() {
-  if (options_.max_iter >= 0 && n_iter_ >= options_.max_iter)
+  if (options_.max_iter >= 0 && n_iter_ - first_iter_ >= options_.max_iter)
     return Status::iteration_limit;
   if (n_iter_ % 32 == 31 && watch_.should_stop())
     return watch_.is_interrupted() ? Status::interrupted : Status::time_limit;

@@ -25,7 +25,8 @@ public:
   void set_ridge_factor(double factor);
 
   /// Descends until the rule of the options holds: the KKT violation, or the feasibility gap, in
-  /// which case beta is scaled so that the gap is that of beta itself.
+  /// which case beta is scaled so that the gap is that of beta itself. The limit on iterations is
+  /// that of one call, the time limit that of all.
   Status descend();
 
   std::span<const double> beta() const { return std::span(beta_).first(n_); }
@@ -62,6 +63,7 @@ private:
   double gap_ = 0;
   double last_move_ = 1;
   std::int64_t n_iter_ = 0, n_refreshes_ = 0;
+  std::int64_t first_iter_ = 0; // n_iter_ when this descent began
   bool is_fresh_ = false;
 };
 
