@@ -94,8 +94,8 @@ def solve_ridges(
     """One class with squared slacks, solved with ridge factors[k] * problem.ridge for k in turn.
 
     Each node begins from the one before, the first from `start`, whose gradient is that of
-    `problem` itself. A factor of 1 / C makes a problem with C = 1 one with C. `max_iter` is the limit
-    of each node, `time_limit` that of the chain.
+    `problem` itself. A factor of 1 / C makes a problem with C = 1 one with C. `max_iter` limits a
+    node, `time_limit` the chain.
 
     Examples
     --------
