@@ -16,13 +16,15 @@ from sklearn.datasets import make_classification
 from sklearn.model_selection import KFold, RepeatedKFold
 from sklearn.preprocessing import StandardScaler
 
-from alphapath import SVC, SVR, OneClassSVM, Problem, Start, certify
+from alphapath import SVC, SVR, OneClassSVM, Problem, certify
 from alphapath.kernels import KernelStore, Rbf
+from alphapath.search import chain as chain_module
 from alphapath.search import solve_folds
 from alphapath.search.parents import COLD, FULL, make_plan, nearest_earlier
 from alphapath.search.work import estimate_work
 from alphapath.seeds import SEEDS
-from alphapath.solvers import SOLVERS, smo
+from alphapath.solvers import smo
+from alphapath.solvers.sequence import solve_sequence
 from datasets import generated
 
 SEEDINGS = ["auto", "none", *SEEDS]
@@ -157,32 +159,22 @@ def test_seeds_do_not_pay_on_tiny_problems() -> None:
 
 
 def test_useless_seeds_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A seed as far from the optimum as can be: after two folds it is no longer asked."""
-    calls = []
+    """Where two seeded folds cost more than a cold one, the others begin cold."""
 
-    def useless(parent: Any, problem: Problem) -> Start:
-        calls.append(problem)
-        view: Any = problem.kernel
-        bound = problem.lower + problem.upper
-        beta = np.where(np.random.default_rng(0).random(problem.n) < 0.5, bound, 0.0)
-        room = np.where(np.sign(bound) == -np.sign(beta.sum()), bound - beta, 0.0)
-        beta = beta - room * (beta.sum() / room.sum())
-        return Start(beta, view.multiply(np.arange(problem.n), beta) - problem.targets)
+    def count(solution: Any) -> float:
+        return 1e9 if solution.info.seed == "greedy" else 1.0
 
-    monkeypatch.setitem(SEEDS, "greedy", useless)
+    monkeypatch.setattr(chain_module, "estimate_work", count)
     problem = problem_of(SVC(gamma=0.1, C=100.0))
     for k in (6, 12):
-        calls.clear()
         masks = as_masks(KFold(k), problem.n)
-        # Without free-set solves, which make up for a bad start.
-        run = solve_folds(problem, masks, seeding="auto", free_set=False)
+        run = solve_folds(problem, masks, seeding="auto")
         seeds = [solution.info.seed for solution in run.solutions if solution]
-        assert len(calls) == 2
         assert seeds.count("greedy") == 2
         assert seeds[-1] == "cold"
-        calls.clear()
-        solve_folds(problem, as_masks(KFold(k), problem.n), seeding="greedy")
-        assert len(calls) == k  # asked for by name, it is used
+        run = solve_folds(problem, masks, seeding="greedy")
+        seeds = [solution.info.seed for solution in run.solutions if solution]
+        assert seeds.count("greedy") == k  # asked for by name, it is used
 
 
 def test_work_is_counted() -> None:
@@ -197,20 +189,22 @@ def test_work_is_counted() -> None:
 def test_an_exception_keeps_the_folds_done(n_jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = problem_of()
     masks = as_masks(KFold(6), problem.n)
-    n_left = 4
+    # One after the other, the folds until the seeds are judged are one call; else each is one.
+    n_calls, n_done = {1: (1, 3), 2: (4, 4)}[n_jobs]
 
     def limited(*args: Any, **options: Any) -> Any:
-        nonlocal n_left
-        n_left -= 1
-        if n_left < 0:
+        nonlocal n_calls
+        n_calls -= 1
+        if n_calls < 0:
             raise RuntimeError("no more")
-        return smo.solve(*args, **options)
+        return solve_sequence(*args, **options)
 
-    monkeypatch.setitem(SOLVERS, "smo", limited)
+    monkeypatch.setattr(chain_module, "solve_sequence", limited)
     with pytest.raises(RuntimeError, match="no more") as caught:
         solve_folds(problem, masks, n_jobs=n_jobs)
     partial: Any = caught.value.partial  # type: ignore[attr-defined]
-    assert [solution is not None for solution in partial.solutions] == [True] * 4 + [False] * 2
+    is_done = [solution is not None for solution in partial.solutions]
+    assert is_done == [True] * n_done + [False] * (6 - n_done)
 
 
 def hard_problem() -> tuple[Problem, list[NDArray[np.bool_]]]:

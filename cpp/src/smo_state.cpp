@@ -15,6 +15,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t rows_between_stops = 256;
+constexpr std::size_t few_rows = 16; // that are added at no cost worth counting
 // A sum of changes below this share of their sizes is rounding: the sum was meant to stay.
 constexpr double rounding_of_sum = 1e-8;
 // Closer to a bound than this share of the box is on it.
@@ -90,7 +91,7 @@ void SmoState::refresh() {
       changed.push_back(i);
       change.push_back(beta[i] - reference[i]);
     }
-  ++result.n_refreshes;
+  result.n_refreshes += changed.size() > few_rows;
   double change_of_sum = 0, size = 0;
   for (const double c : change) {
     change_of_sum += c;

@@ -5,22 +5,29 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
 
-from ..problem import KernelView, Problem
+from ..problem import FloatArray, KernelView, Problem
 from ..seeds import SEEDS
 from ..solution import Solution, Status
 from ..solvers import SOLVERS
+from ..solvers.native import Limits as SolveLimits
+from ..solvers.sequence import SequenceSolution, Steps, solve_sequence
 from .parents import COLD, FULL, Plan
 from .work import estimate_work
 
 #: Seeded folds that are solved before "auto" compares their work with a cold one's.
 N_PROBES = 2
 
-#: Nanoseconds that making a start takes, of which more than half are calls, whatever its size.
-SEED_WORK = 1e5
+#: Nanoseconds that making a start takes, whatever its size.
+SEED_WORK = 2e4
+
+#: Values that the solutions of one native call may take, so that many folds of much data are
+#: several calls.
+MAX_BATCH_VALUES = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -61,9 +68,24 @@ class Limits:
             raise out_of_time()
         return solution
 
+    def solve_steps(
+        self, problem: Problem, weights: FloatArray, steps: Steps, known: list[Solution]
+    ) -> SequenceSolution:
+        """Solve a sequence in one call; what an interrupt or the deadline cuts is missing."""
+        left = self.seconds_left() if self.deadline is not None else None
+        each = SolveLimits(self.tol, self.max_iter, self.time_limit, self.free_set)
+        return solve_sequence(
+            problem, weights, steps, limits=each, known=known, total_time_limit=left
+        )
+
 
 def out_of_time() -> TimeoutError:
     return TimeoutError("The time limit was reached before the last fold was solved.")
+
+
+def is_native(problem: Problem) -> bool:
+    """Whether sequences of such problems can be solved in one native call."""
+    return problem.has_equality and problem.ridge == 0.0
 
 
 def move_to_kernel(solution: Solution, kernel: KernelView) -> Solution:
@@ -92,14 +114,20 @@ class FoldChain:
     limits : Limits
     full : Solution or None
         The solution on all data, where it is already known.
+    in_turn : bool
+        Whether the folds are solved in the order of the plan: then several in one native call.
+        A solution depends on its parent alone, so the bits are the same either way.
     """
 
     problem_of: Callable[[int], Problem]
     plan: Plan
     limits: Limits
     full: Solution | None = None
+    in_turn: bool = False
     gave_up: bool = False
     _solved: dict[int, Solution] = field(default_factory=dict)
+    _batch: dict[int, Solution] = field(default_factory=dict)
+    _stop: BaseException | None = None
     _cold_work: list[float] = field(default_factory=list)
     _seeded_work: list[float] = field(default_factory=list)
 
@@ -121,18 +149,68 @@ class FoldChain:
 
     def solve(self, fold: int) -> Solution:
         """Solve one fold; its parent must have been solved."""
-        parent = self._find_parent(self.plan.parents[fold])
+        if fold not in self._batch:
+            if self._stop is not None:
+                raise self._stop
+            self._solve_next(fold)
+        solution = self._batch.pop(fold)
+        self._remember(fold, solution)
+        return solution
+
+    def _solve_next(self, fold: int) -> None:
+        """Solve this fold and, in one call, those after it that can be solved now."""
         problem = self.problem_of(fold)
+        parent = self._find_parent(self.plan.parents[fold])
+        is_plain = parent is None or parent.problem.kernel is problem.kernel
+        if self.plan.seed not in ("greedy", "cold") or not is_plain or not is_native(problem):
+            self._batch[fold] = self._solve_alone(problem, parent)
+            return
+        folds = self._choose_batch(fold) if self.in_turn else [fold]
+        problems = list(
+            takewhile(lambda p: p.kernel is problem.kernel, map(self.problem_of, folds))
+        )
+        folds = folds[: len(problems)]
+        parents = [COLD if self.gave_up else self.plan.parents[other] for other in folds]
+        outside = [p for p in dict.fromkeys(parents) if p != COLD and p not in folds]
+        number = {p: i for i, p in enumerate([*outside, *folds])} | {COLD: -1}
+        steps = Steps(
+            np.arange(len(folds)),
+            np.ones(len(folds)),
+            np.array([number[p] for p in parents]),
+            ["cold" if p == COLD else "greedy" for p in parents],
+        )
+        known = [self.solve_full() if p == FULL else self._solved[p] for p in outside]
+        weights = np.stack([p.weights for p in problems])
+        self._take(folds, self.limits.solve_steps(problem, weights, steps, known))
+
+    def _take(self, folds: list[int], found: SequenceSolution) -> None:
+        """Keep what was solved, and for the fold that was cut the reason."""
+        for k, fold in zip(range(len(found)), folds, strict=False):
+            self._batch[fold] = found[k]
+        if len(found) < len(folds):
+            self._stop = KeyboardInterrupt() if found.is_interrupted else out_of_time()
+            if not len(found):
+                raise self._stop
+
+    def _solve_alone(self, problem: Problem, parent: Solution | None) -> Solution:
         start, seed_time = None, 0.0
-        if parent is not None and not self.gave_up:
+        if parent is not None:
             begin = time.perf_counter()
             start = SEEDS[self.plan.seed](move_to_kernel(parent, problem.kernel), problem)
             seed_time = time.perf_counter() - begin
         solution = self.limits.solve(problem, start)
-        name = "cold" if start is None else self.plan.seed
-        solution = solution.with_seed(name, seed_time)
-        self._remember(fold, solution)
-        return solution
+        return solution.with_seed("cold" if start is None else self.plan.seed, seed_time)
+
+    def _choose_batch(self, fold: int) -> list[int]:
+        """The folds from this one on that depend on no decision still to be taken."""
+        order = list(self.plan.parents)
+        n_values = 2 * self.problem_of(fold).n
+        size = max(1, MAX_BATCH_VALUES // n_values)
+        if self.plan.may_give_up and len(self._seeded_work) < N_PROBES:
+            is_cold = self.plan.parents[fold] == COLD
+            size = min(size, N_PROBES - len(self._seeded_work) + is_cold)
+        start = order.index(fold)
+        return order[start : start + size]
 
     def _find_parent(self, parent: int) -> Solution | None:
         if self.gave_up or parent == COLD:

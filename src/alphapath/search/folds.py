@@ -44,6 +44,8 @@ def solve_chains(
     # Entered once: numpy in the seeds must not see another number of threads than alone.
     with single_threaded():
         if effective_n_jobs(n_jobs) == 1:
+            for chain in chains:
+                chain.in_turn = True
             for h, own in enumerate(members):
                 yield h, {c: reduce(c, h, chains[c].solve(h)) for c in own}
             return
