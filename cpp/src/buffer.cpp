@@ -25,8 +25,8 @@ constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) {
 class SpareBlocks {
 public:
   static constexpr std::size_t unit = std::size_t{64} << 10;
-  static constexpr std::size_t largest = std::size_t{8} << 20;
-  static constexpr std::size_t most_bytes = std::size_t{16} << 20;
+  static constexpr std::size_t largest = std::size_t{32} << 20;
+  static constexpr std::size_t most_bytes = std::size_t{48} << 20;
 
   void* take(std::size_t bytes) {
     const std::lock_guard lock(mutex_);

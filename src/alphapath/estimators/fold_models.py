@@ -116,9 +116,19 @@ class FoldModels(FoldSets):
         """Keep what the fitted estimator and its scores need."""
         return reduce_solution(self, fold, solution, keep_train)
 
-    def fitted(self, fold: int, fits: Sequence[PairFit]) -> BaseSVM:
-        """The estimator as its fit on the training rows would have left it."""
-        model = copy.copy(self.training_set(fold).model)
+    def fitted(self, fold: int, fits: Sequence[PairFit], *, for_values: bool = False) -> BaseSVM:
+        """The estimator as its fit on the training rows would have left it.
+
+        `for_values`: it is only asked for decision values that are known, and for predictions.
+        """
+        model = self.training_set(fold).model
+        if for_values:
+            infos = [fit.info for fit in fits]
+            budget = training.Budget(model.tol, model.max_iter, model.time_limit)
+            worst = max(info.kkt_violation for info in infos)
+            training.warn_unsolved(training.overall_status(infos), budget, worst)
+            return model
+        model = copy.copy(model)
         model._gamma, model._kernel = self.kernel_of(fold)
         return complete_model(self, fold, fits, model)
 

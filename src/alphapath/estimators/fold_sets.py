@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,9 @@ from .merge_rows import MergedRows
 
 Indices = NDArray[np.intp]
 Split = tuple[Indices, Indices]
+
+#: Training sets that are kept.
+MAX_SETS = 64
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,7 @@ class FoldSets:
 
     def __init__(self, model: BaseSVM, rows: MergedRows, splits: Sequence[Split]) -> None:
         self.model, self.rows, self.splits = model, rows, splits
-        # Three values a row each: few folds stay, of many only those at work.
-        self.training_set = lru_cache(maxsize=64)(self._select)
+        self._sets: dict[int, TrainingSet] = {}
         self.errors: dict[int, Exception] = {}
         self.codes: dict[int, NDArray[np.intp]] = {}
         for h in range(len(splits)):
@@ -57,6 +58,18 @@ class FoldSets:
                 self.codes[h] = self.training_set(h).codes
             except ValueError as error:
                 self.errors[h] = error
+
+    def training_set(self, fold: int) -> TrainingSet:
+        """The training set of a fold; refuses what fit would refuse."""
+        found = self._sets.get(fold)
+        if found is None:
+            found = self._select(fold)
+            # Three values a row each: few folds stay, of many only those at work. (A cache around
+            # a method would hold this object, and with it the kernel, until it is collected.)
+            if len(self._sets) >= MAX_SETS:
+                self._sets.clear()
+            self._sets[fold] = found
+        return found
 
     @property
     def n_classes(self) -> int:
@@ -68,7 +81,6 @@ class FoldSets:
         return -1.0 if self.n_classes > 2 and self.codes[fold].size == 2 else 1.0
 
     def _select(self, fold: int) -> TrainingSet:
-        """The training set of a fold; refuses what fit would refuse."""
         rows, (train, _) = self.rows, self.splits[fold]
         times = np.bincount(train, minlength=rows.weights.size).astype(np.float64)
         drawn = rows.weights * times

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from sklearn.exceptions import FitFailedWarning
+from sklearn.metrics._scorer import _BaseScorer, _PassthroughScorer
 from sklearn.utils import _safe_indexing
 
 from ..problem import FloatArray
@@ -45,7 +46,8 @@ class Folds(Protocol):
     @property
     def n_classes(self) -> int: ...
 
-    def fitted(self, fold: int, fits: Sequence[Any]) -> Any: ...
+    def fitted(self, fold: int, fits: Sequence[Any], *, for_values: bool) -> Any:
+        """The estimator of a fold; `for_values`: only asked for values that are known."""
 
 
 class FoldTable:
@@ -82,7 +84,8 @@ class FoldTable:
                 scores[fold] = self.scoring.error_score
             return
         begin = time.perf_counter()
-        model = self.folds.fitted(fold, fits)
+        needs_fit = self.scoring.wants_estimator or not asks_for_values(self.scoring.scorer)
+        model = self.folds.fitted(fold, fits, for_values=not needs_fit)
         infos = [fit.info for fit in fits]
         seconds = {
             name: sum(getattr(info, name) for info in infos) for name in ("seed_time", "solve_time")
@@ -209,6 +212,15 @@ class FoldTable:
             return np.full(self._n_held_out.size, np.nan)
         count = self._n_held_out.reshape(-1, *[1] * (self._sums.ndim - 1))
         return np.divide(self._sums, count, out=np.full_like(self._sums, np.nan), where=count > 0)
+
+
+def asks_for_values(scorer: Any) -> bool:
+    """Whether decision values and predictions are all that a scorer asks an estimator for."""
+    parts = getattr(scorer, "_scorers", {"score": scorer}).values()
+    return all(
+        part is score_accuracy or isinstance(part, (_BaseScorer, _PassthroughScorer))
+        for part in parts
+    )
 
 
 def take_rows(model: Any, X: Any, rows: Any, train: Any) -> Any:

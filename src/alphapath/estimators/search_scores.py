@@ -22,7 +22,7 @@ from ..problem import FloatArray
 from .base import BaseSVM
 from .fold_models import knowing
 from .fold_sets import FoldSets
-from .fold_table import index_rows, take_rows
+from .fold_table import asks_for_values, index_rows, take_rows
 from .search_rows import SearchData, SearchRows
 
 Metric = Callable[[FloatArray, FloatArray, FloatArray | None], FloatArray]
@@ -54,11 +54,7 @@ class Judge:
         self.scorer, self.error_score, self.wants_train = scorer, error_score, wants_train
         self.score_params = score_params
         self.metrics = find_metrics(scorer, given, score_params)
-        parts = getattr(scorer, "_scorers", {"score": scorer}).values()
-        #: Whether scorers ask for nothing but decision values and predictions.
-        self.needs_values_only = all(
-            isinstance(part, (_BaseScorer, _PassthroughScorer)) for part in parts
-        )
+        self.needs_values_only = asks_for_values(scorer)
 
     @property
     def needs_models(self) -> bool:

@@ -195,7 +195,9 @@ class SmoothFolds:
             for k, coef in enumerate(coefs)
         ]
 
-    def fitted(self, fold: int, fits: Sequence[ColumnFit]) -> BaseSmooth:
+    def fitted(
+        self, fold: int, fits: Sequence[ColumnFit], *, for_values: bool = False
+    ) -> BaseSmooth:
         """The estimator as its fit on the training rows would have left it."""
         model = self.models[fold]
         if hasattr(model, "intercept_"):

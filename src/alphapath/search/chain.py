@@ -165,10 +165,9 @@ class FoldChain:
         if self.plan.seed not in ("greedy", "cold") or not is_plain or not is_native(problem):
             self._batch[fold] = self._solve_alone(problem, parent)
             return
-        folds = self._choose_batch(fold) if self.in_turn else [fold]
-        problems = list(
-            takewhile(lambda p: p.kernel is problem.kernel, map(self.problem_of, folds))
-        )
+        folds = self._choose_batch(fold, problem.n) if self.in_turn else [fold]
+        others = takewhile(lambda p: p.kernel is problem.kernel, map(self.problem_of, folds[1:]))
+        problems = [problem, *others]
         folds = folds[: len(problems)]
         parents = [COLD if self.gave_up else self.plan.parents[other] for other in folds]
         outside = [p for p in dict.fromkeys(parents) if p != COLD and p not in folds]
@@ -181,12 +180,13 @@ class FoldChain:
         )
         known = [self.solve_full() if p == FULL else self._solved[p] for p in outside]
         weights = np.stack([p.weights for p in problems])
-        self._take(folds, self.limits.solve_steps(problem, weights, steps, known))
+        found = self.limits.solve_steps(problem, weights, steps, known)
+        self._take(folds, problems, found)
 
-    def _take(self, folds: list[int], found: SequenceSolution) -> None:
+    def _take(self, folds: list[int], problems: list[Problem], found: SequenceSolution) -> None:
         """Keep what was solved, and for the fold that was cut the reason."""
-        for k, fold in zip(range(len(found)), folds, strict=False):
-            self._batch[fold] = found[k]
+        for k in range(len(found)):
+            self._batch[folds[k]] = found.solution_of(k, problems[k])
         if len(found) < len(folds):
             self._stop = KeyboardInterrupt() if found.is_interrupted else out_of_time()
             if not len(found):
@@ -201,11 +201,10 @@ class FoldChain:
         solution = self.limits.solve(problem, start)
         return solution.with_seed("cold" if start is None else self.plan.seed, seed_time)
 
-    def _choose_batch(self, fold: int) -> list[int]:
+    def _choose_batch(self, fold: int, n: int) -> list[int]:
         """The folds from this one on that depend on no decision still to be taken."""
         order = list(self.plan.parents)
-        n_values = 2 * self.problem_of(fold).n
-        size = max(1, MAX_BATCH_VALUES // n_values)
+        size = max(1, MAX_BATCH_VALUES // (2 * n))
         if self.plan.may_give_up and len(self._seeded_work) < N_PROBES:
             is_cold = self.plan.parents[fold] == COLD
             size = min(size, N_PROBES - len(self._seeded_work) + is_cold)

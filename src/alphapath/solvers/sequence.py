@@ -89,6 +89,10 @@ class SequenceSolution:
 
     def __getitem__(self, k: int) -> Solution:
         weights = self.steps.factors[k] * self.weights[self.steps.rows[k]]
+        return self.solution_of(k, self.problem.with_weights(weights))
+
+    def solution_of(self, k: int, problem: Problem) -> Solution:
+        """The Solution of step k, for a caller who has its Problem."""
         counts = {name: int(self.columns[name][k]) for name in COUNTS}
         info = Info(
             status=self.status[k],
@@ -100,7 +104,6 @@ class SequenceSolution:
             solve_time=float(self.solve_time[k]),
             **counts,
         )
-        problem = self.problem.with_weights(weights)
         return Solution(problem, self.beta[k], self.gradient[k], float(self.bias[k]), info)
 
 
