@@ -11,7 +11,6 @@ from alphapath.search.grid_tree import (
     TREES,
     GridShape,
     GridTree,
-    chains_up_tree,
     cheapest_tree,
     heuristic_tree,
     independent_tree,
@@ -46,9 +45,9 @@ def test_a_node_that_can_not_be_reached_is_named():
         minimum_arborescence(3, 0, [Edge(0, 1, 1.0), Edge(2, 1, 0.5)])
 
 
-@pytest.mark.parametrize("name", [*TREES, "chains_up"])
+@pytest.mark.parametrize("name", TREES)
 def test_named_trees_reach_every_node_by_neighbours(name):
-    tree = {**TREES, "chains_up": chains_up_tree}[name](SHAPE)
+    tree = TREES[name](SHAPE)
     assert sorted(tree.order) == list(range(SHAPE.n_nodes))
     position = {node: k for k, node in enumerate(tree.order)}
     for child, parent in enumerate(tree.parents):
@@ -89,7 +88,7 @@ def costs_of(shape, rng, **scale):
 def test_the_cheapest_tree_is_no_dearer_than_any_other():
     costs = costs_of(SHAPE, np.random.default_rng(0), C_down=1.0, narrower=3.0)
     best = cheapest_tree(SHAPE, costs)
-    for make in (heuristic_tree, chains_up_tree, independent_tree, sequential_tree):
+    for make in (heuristic_tree, independent_tree, sequential_tree):
         assert best.cost(costs) <= make(SHAPE).cost(costs)
 
 

@@ -136,8 +136,8 @@ def heuristic_tree(shape: GridShape) -> GridTree:
 
     The widest kernel, the cheapest, is climbed from the least C to the largest; the largest C leads
     from each width to the next narrower one, and from there every width descends along C. Downwards
-    hardly anything is left to do: the counters are fine enough already. (The paper's own heuristic
-    links the widths elsewhere; upwards every width has to earn its resolution again.)
+    hardly anything is left to do: the counters are fine enough already. (Upwards every width would
+    have to earn its resolution again.)
     """
     parents = [ROOT] * shape.n_nodes
     widest, top = shape.n_widths - 1, shape.n_C - 1
@@ -147,17 +147,6 @@ def heuristic_tree(shape: GridShape) -> GridTree:
         parents[shape.node(i, top)] = shape.node(i + 1, top)
         for j in range(top):
             parents[shape.node(i, j)] = shape.node(i, j + 1)
-    return GridTree(shape, tuple(parents))
-
-
-def chains_up_tree(shape: GridShape) -> GridTree:
-    """Upwards along C at every width, linked at the least C: the paper's vertical chains."""
-    parents = [ROOT] * shape.n_nodes
-    for i in range(shape.n_widths):
-        if i < shape.n_widths - 1:
-            parents[shape.node(i, 0)] = shape.node(i + 1, 0)
-        for j in range(1, shape.n_C):
-            parents[shape.node(i, j)] = shape.node(i, j - 1)
     return GridTree(shape, tuple(parents))
 
 
