@@ -55,4 +55,7 @@ BENCHMARKS = {
     ),
     "memory": Benchmark("memory", "resident memory over 10,000 fits", True),
     "row_cache": Benchmark("row_cache", "time and rows computed against the memory limit", False),
+    "smooth": Benchmark(
+        "smooth", "smooth SVM: leave-one-out and folds by strategy, against the peers", True
+    ),
 }

@@ -132,7 +132,8 @@ def _solve_smaller(
 ) -> tuple[MarginSolution | None, int]:
     """From zero every instance is active; where that is large, begin from a quarter of them."""
     used = np.flatnonzero(problem.weights)
-    if min(used.size, problem.d) <= SMALL:
+    size = used.size if strategy == "instance" else min(used.size, problem.d)
+    if size <= SMALL:
         return None, 0
     order = used[np.argsort(problem.targets[used], kind="stable")]  # of every class its share
     mask = np.ones(problem.n, dtype=bool)

@@ -1,0 +1,227 @@
+"""Jobs of the benchmark `smooth`: our strategies, and the peers, on one case each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+
+from benchmarks.smooth_cases import Case, find_case, load_case
+
+#: Refits from which the time of all is estimated.
+N_REFITS = 20
+FOLDS = StratifiedKFold(10, shuffle=True, random_state=0)
+
+
+def least(call: Callable[[], Any], repeats: int) -> tuple[float, Any]:
+    """Least seconds of `repeats` calls, of more where they are short, and the value."""
+    seconds: list[float] = []
+    value: Any = None
+    while len(seconds) < repeats or (sum(seconds) < 1.0 and len(seconds) < 100):
+        start = perf_counter()
+        value = call()
+        seconds.append(perf_counter() - start)
+        if sum(seconds) > 20.0:
+            break
+    return min(seconds), value
+
+
+def row(task: str, who: str, seconds: float | None, **more: Any) -> dict[str, Any]:
+    return {"task": task, "who": who, "seconds": seconds, "note": "", **more}
+
+
+def accuracy(values: np.ndarray, y: np.ndarray) -> float:
+    return float(100.0 * np.mean((values >= 0.0) == (y > 0.0)))
+
+
+def off_by(found: Any, fresh: Any) -> float:
+    """Distance of two thetas over the length of the second."""
+    ours, theirs = np.append(found.coef, found.bias), np.append(fresh.coef, fresh.bias)
+    return float(np.linalg.norm(ours - theirs) / np.linalg.norm(theirs))
+
+
+def strategies_of(case: Case, n: int, d: int) -> Iterator[str]:
+    """All of them, but for one that would take minutes: a d x d Hessian of a wide problem."""
+    for strategy in ("none", "feature", "instance", "auto"):
+        width = n if case.gamma is not None else d
+        if strategy == "feature" and width > 5000:
+            continue
+        yield strategy
+
+
+def time_ours(title: str, folder: str, repeats: int) -> list[dict[str, Any]]:
+    """Job: fit, leave-one-out, 10 folds and another c, by every strategy."""
+    from alphapath import SmoothSVC
+
+    case = find_case(title)
+    X, y = load_case(case, folder)
+    model = SmoothSVC() if case.gamma is None else SmoothSVC(kernel="rbf", gamma=case.gamma)
+    seconds, problem = least(lambda: model.to_problem(X, y), repeats)
+    rows = [row("checks and kernel", "all", seconds)]
+    fresh: dict[int, Any] = {}
+    for strategy in strategies_of(case, *X.shape):
+        rows += time_strategy(case, problem, y, strategy, repeats, fresh)
+    return rows
+
+
+def fold_problems(case: Case, problem: Any, y: np.ndarray) -> list[Any]:
+    found = []
+    for _, test in FOLDS.split(y, y):
+        mask = np.zeros(problem.n, dtype=bool)
+        mask[test] = True
+        found.append(problem.with_held_out(mask, None if case.gamma is None else mask))
+    return found
+
+
+def time_strategy(
+    case: Case, problem: Any, y: np.ndarray, strategy: str, repeats: int, fresh: dict[int, Any]
+) -> list[dict[str, Any]]:
+    from alphapath.solvers import smooth_newton
+
+    seconds, full = least(lambda: smooth_newton.solve(problem, strategy=strategy), repeats)
+    rows = [row("fit", strategy, seconds, n_solves=full.info.n_iter)]
+    moved = problem.with_weights(1.1 * problem.weights)
+    seconds, found = least(lambda: smooth_newton.solve(moved, full, strategy=strategy), repeats)
+    apart = smooth_newton.solve(moved, strategy="none")
+    rows.append(
+        row("c * 1.1", strategy, seconds, n_solves=found.info.n_iter, error=off_by(found, apart))
+    )
+    rows += time_folds(case, problem, y, strategy, repeats, (full, fresh))
+    rows.append(time_leave_one_out(case, full, y, strategy, repeats))
+    return rows
+
+
+def time_folds(
+    case: Case, problem: Any, y: np.ndarray, strategy: str, repeats: int, known: tuple[Any, Any]
+) -> list[dict[str, Any]]:
+    from alphapath.solvers import smooth_newton
+
+    full, fresh = known
+    folds = fold_problems(case, problem, y)
+    tests = [test for _, test in FOLDS.split(y, y)]
+
+    def summary(found: list[Any]) -> dict[str, Any]:
+        right = [accuracy(s.decision_values[t], y[t]) for s, t in zip(found, tests, strict=True)]
+        return {"accuracy": float(np.mean(right)), "n_solves": sum(s.info.n_iter for s in found)}
+
+    if not fresh:  # the first strategy is "none"
+        fresh.update(enumerate(smooth_newton.solve(fold, strategy="none") for fold in folds))
+    # One by one: more of these would not fit side by side.
+    is_huge = strategy == "feature" and problem.d > 3000
+
+    def from_full() -> list[Any]:
+        if is_huge:
+            return [smooth_newton.solve(fold, full, strategy=strategy) for fold in folds]
+        return smooth_newton.solve_side_by_side(folds, full, strategy=strategy)
+
+    seconds, found = least(from_full, repeats)
+    error = max(off_by(ours, fresh[k]) for k, ours in enumerate(found))
+    rows = [row("10 folds", strategy, seconds, error=error, is_ours=True, **summary(found))]
+    if not is_huge and not (strategy == "instance" and case.gamma is None and problem.n > 3000):
+        seconds, found = least(
+            lambda: [smooth_newton.solve(fold, strategy=strategy) for fold in folds], 1
+        )
+        rows.append(row("10 folds", f"{strategy}, cold", seconds, is_ours=True, **summary(found)))
+    return rows
+
+
+def time_leave_one_out(
+    case: Case, full: Any, y: np.ndarray, strategy: str, repeats: int
+) -> dict[str, Any]:
+    from alphapath.solvers import smooth_newton
+    from alphapath.solvers.smooth_removal import leave_out
+
+    n = full.problem.n
+    few = np.linspace(0, n - 1, N_REFITS).astype(np.intp)
+    drops = case.gamma is not None
+    if strategy == "none":
+        # Rows without a loss need no refit of a linear model.
+        seconds, _ = least(lambda: leave_out(full, few, strategy="none", drops_features=drops), 1)
+        is_refit = drops | (full.decision_values * y < 1.0)
+        scale = np.sum(is_refit) / max(1, np.sum(is_refit[few] if not drops else len(few)))
+        note = f"estimated from {len(few)} rows"
+        return row("leave-one-out", strategy, seconds * float(scale), note=note, is_ours=True)
+    seconds, found = least(
+        lambda: leave_out(full, np.arange(n), strategy=strategy, drops_features=drops), repeats
+    )
+    error = 0.0
+    for i in few[:: 1 if n < 2000 or not drops else 5]:
+        mask = np.zeros(n, dtype=bool)
+        mask[i] = True
+        problem = full.problem.with_held_out(mask, mask if drops else None)
+        value = smooth_newton.solve(problem, strategy="none").decision_values[i]
+        error = max(error, abs(float(value - found.values[i])) / max(1.0, abs(float(value))))
+    return row(
+        "leave-one-out",
+        strategy,
+        seconds,
+        n_solves=int(found.n_iter.sum()),
+        accuracy=accuracy(found.values, y),
+        error=error,
+        is_ours=True,
+        note="" if found.n_refits == 0 else f"{found.n_refits} refits by Newton steps",
+    )
+
+
+def time_peers(title: str, folder: str, repeats: int) -> list[dict[str, Any]]:
+    """Job: scikit-learn's models, refitted for leave-one-out and the folds; LIBLINEAR's model."""
+    from sklearn.svm import SVC, LinearSVC
+
+    case = find_case(title)
+    X, y = load_case(case, folder)
+    peers: dict[str, Any] = {"SVC": SVC(kernel="linear", cache_size=2000)}
+    if case.gamma is None:
+        peers = {"LinearSVC": LinearSVC(C=0.5, dual=False)} | peers
+    else:
+        peers = {"SVC": SVC(gamma=case.gamma, cache_size=2000)}
+    rows = []
+    for who, model in peers.items():
+        rows += [time_peer_folds(who, model, X, y), time_peer_refits(who, model, X, y)]
+    if case.gamma is None:
+        rows.append(compare_liblinear(X, y))
+    return rows
+
+
+def time_peer_folds(who: str, model: Any, X: Any, y: np.ndarray) -> dict[str, Any]:
+    start = perf_counter()
+    right = []
+    for train, test in FOLDS.split(X, y):
+        right.append(accuracy(model.fit(X[train], y[train]).decision_function(X[test]), y[test]))
+    return row("10 folds", who, perf_counter() - start, accuracy=float(np.mean(right)))
+
+
+def time_peer_refits(who: str, model: Any, X: Any, y: np.ndarray) -> dict[str, Any]:
+    """At least three refits, at most N_REFITS, for at most 30 seconds."""
+    n, n_done, spent = len(y), 0, 0.0
+    for i in np.random.default_rng(0).permutation(n)[:N_REFITS]:
+        rest = np.delete(np.arange(n), i)
+        X_rest, y_rest = X[rest], y[rest]
+        start = perf_counter()
+        model.fit(X_rest, y_rest).decision_function(X[[i]])
+        spent += perf_counter() - start
+        n_done += 1
+        if n_done >= 3 and spent > 30.0:
+            break
+    note = f"estimated from {n_done} refits"
+    return row("leave-one-out", who, spent * n / n_done, note=note)
+
+
+def compare_liblinear(X: Any, y: np.ndarray) -> dict[str, Any]:
+    """Our model on all rows against LIBLINEAR's L2-loss primal at C = c/2 with a penalised bias."""
+    from liblinear.liblinearutil import train
+
+    from alphapath import SmoothSVC
+
+    ours = SmoothSVC().fit(X, y)
+    start = perf_counter()
+    model = train(y, X, "-s 2 -c 0.5 -B 1 -e 1e-10 -q")
+    seconds = perf_counter() - start
+    # LIBLINEAR's positive class is the label it met first.
+    sign = 1.0 if model.get_labels()[0] > 0 else -1.0
+    theirs = sign * np.array([*model.get_decfun()[0], model.get_decfun()[1]])
+    theta = np.append(ours.coef_[0], ours.intercept_[0])
+    error = float(np.linalg.norm(theta - theirs) / np.linalg.norm(theirs))
+    return row("model", "LIBLINEAR, tolerance 1e-10", seconds, error=error)
