@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from alphapath.errors import InfeasibleStart, SolverMismatch
+from alphapath.errors import InfeasibleStart, InvalidProblem, SolverMismatch
 from alphapath.margin_certificate import certify_margin
 from alphapath.margin_problem import MarginProblem
+from alphapath.search.smooth_grid import solve_smooth_grid
 from alphapath.solution import Status
 from alphapath.solvers import smooth_newton
 from alphapath.solvers.rank_r_inverse import update_feature_inverse, update_instance_inverse
@@ -137,6 +138,25 @@ def test_side_by_side_is_one_by_one():
     for found, fold in zip(smooth_newton.solve_side_by_side(folds, full), folds, strict=True):
         check_optimal(found)
         check_equal(found, smooth_newton.solve(fold, full), 1e-10)
+
+
+@pytest.mark.parametrize("drops", [False, True])
+def test_a_grid_of_c_is_its_cold_fits(drops):
+    problem = make_wide(2, n=60, d=60) if drops else make("generated")
+    masks = [np.arange(problem.n) % 3 == h for h in range(3)]
+    n_warm = n_cold = 0
+    for step in solve_smooth_grid(problem, masks, [0.5, 1.0, 1.5, 10.0], drops_features=drops):
+        for found in (step.full, *step.folds):
+            check_optimal(found)
+            cold = smooth_newton.solve(found.problem, strategy="none")
+            check_equal(found, cold)
+            n_warm, n_cold = n_warm + found.info.n_iter, n_cold + cold.info.n_iter
+        assert step.full.problem.weights[0] == step.factor * problem.weights[0]
+        held_out = [fold.problem.weights == 0.0 for fold in step.folds]
+        assert all((one == mask).all() for one, mask in zip(held_out, masks, strict=True))
+    assert n_warm < n_cold
+    with pytest.raises(InvalidProblem, match=r"factor of the weights is 0\.0"):
+        list(solve_smooth_grid(problem, masks, [0.0]))
 
 
 @pytest.mark.parametrize("strategy", ["feature", "instance", "auto"])
