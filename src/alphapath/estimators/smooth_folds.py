@@ -51,6 +51,12 @@ class ColumnFit:
     train_values: FloatArray | None
 
 
+def count_active(solution: MarginSolution) -> int:
+    """Instances with a loss."""
+    slopes = solution.problem.weights * solution.problem.slopes(solution.decision_values)
+    return int(np.count_nonzero(slopes))
+
+
 class SmoothFolds:
     """The fits of every fold, and the fitted estimator of a fold from them.
 
@@ -119,10 +125,18 @@ class SmoothFolds:
                 self.full += smooth_newton.solve_side_by_side(
                     [problem], strategy=model.strategy, limits=model._limits
                 )
-        size = min(self.problems[0].n, self.problems[0].d) + 1
-        step = int(np.clip(SIDE_BY_SIDE_BYTES // (16 * size**2), 1, 16))
+        step = self._count_side_by_side()
         for first in range(0, len(together), step):
             yield from self._fit_together(together[first : first + step], keep_train)
+
+    def _count_side_by_side(self) -> int:
+        """As many folds as have room for their Hessians, which are of the size of the full one's."""
+        n_active = self.problems[0].n
+        if self.full:
+            n_active = max(count_active(solution) for solution in self.full)
+        sizes = {"feature": self.problems[0].d + 1, "instance": n_active}
+        size = sizes.get(self.model.strategy, min(sizes.values()))
+        return int(np.clip(SIDE_BY_SIDE_BYTES // (16 * (size + 1) ** 2), 1, 16))
 
     def _fit_together(
         self, folds: Sequence[int], keep_train: bool
