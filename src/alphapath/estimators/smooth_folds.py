@@ -130,7 +130,7 @@ class SmoothFolds:
             yield from self._fit_together(together[first : first + step], keep_train)
 
     def _count_side_by_side(self) -> int:
-        """As many folds as have room for their Hessians, which are of the size of the full one's."""
+        """As many folds as have room for Hessians of the size of the full model's."""
         n_active = self.problems[0].n
         if self.full:
             n_active = max(count_active(solution) for solution in self.full)
