@@ -58,4 +58,9 @@ BENCHMARKS = {
     "smooth": Benchmark(
         "smooth", "smooth SVM: leave-one-out and folds by strategy, against the peers", True
     ),
+    "lambda_path": Benchmark(
+        "lambda_path",
+        "the path over lambda against grids of solves, artificial sets without data",
+        False,
+    ),
 }
