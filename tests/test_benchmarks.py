@@ -180,3 +180,11 @@ def test_grid_search_agrees(folder: Path) -> None:
         assert row["unsolved"] == []
         assert row["n_off"] == 0
         assert row["own_error"] <= row["peer_error"]
+
+
+def test_the_lambda_path_is_optimal_everywhere(tmp_path: Path) -> None:
+    options = ["--only", "artificial 100, huber", "--quick", "--skip-slow-peers"]
+    assert main(["lambda_path", "--out", str(tmp_path), *options]) == 0
+    (row,) = json.loads((tmp_path / "lambda_path.json").read_text())["rows"]
+    assert row["worst_kkt"] < 1e-8
+    assert row["n_resets"] == 0
