@@ -34,7 +34,9 @@ std::vector<std::uint32_t> all_instances(std::size_t n) {
 
 } // namespace
 
-template <class T> Smo<T>::Smo(SmoState& state) : state_(state) {
+template <class T>
+Smo<T>::Smo(SmoState& state)
+    : state_(state), update_and_select_(ALPHAPATH_DISPATCH(update_and_select<T>)) {
   const KernelRows& kernel = state.problem.kernel;
   double sum = 0;
   for (const double d : kernel.diagonal())
@@ -87,9 +89,8 @@ template <class T> void Smo<T>::load_gradient(double middle) {
 }
 
 template <class T> void Smo<T>::update(const T* row_i, const T* row_j, double step) {
-  extremes_ = ALPHAPATH_DISPATCH(update_and_select<T>)(
-      g_.data(), row_i, row_j, static_cast<T>(step), marks_.data(), marks_.size(),
-      static_cast<T>(state_.problem.epsilon));
+  extremes_ = update_and_select_(g_.data(), row_i, row_j, static_cast<T>(step), marks_.data(),
+                                 marks_.size(), static_cast<T>(state_.problem.epsilon));
 }
 
 template <class T> void Smo<T>::mark(std::size_t k) {
@@ -207,6 +208,10 @@ template <class T> std::vector<std::uint32_t> Smo<T>::free_members() const {
 /// Solve the free set exactly if SMO has already spent as much as that is estimated to cost. A
 /// result that does not lower the objective (an ill-conditioned block) is taken back.
 template <class T> bool Smo<T>::try_free_set() {
+  const double patience = state_.is_nearly_solved ? patience_nearly_solved : patience_;
+  // Hardly fewer can be free than half of those at the last look.
+  if (work_ < patience * FreeSet::least_cost(last_free_.size() / 2, state_.beta.size()))
+    return false;
   const std::vector<std::uint32_t> free = free_members();
   std::vector<std::uint32_t> changed;
   std::set_symmetric_difference(free.begin(), free.end(), last_free_.begin(), last_free_.end(),
@@ -214,7 +219,6 @@ template <class T> bool Smo<T>::try_free_set() {
   // As many bounds will be hit as members came or went since the last look.
   const double n_expected_hits = static_cast<double>(changed.size());
   last_free_ = free;
-  const double patience = state_.is_nearly_solved ? patience_nearly_solved : patience_;
   if (free.size() < 3 || !FreeSet::fits(free.size(), state_.options.memory_limit) ||
       work_ < patience * FreeSet::least_cost(free.size(), state_.beta.size()) ||
       work_ < patience * state_.workspace.free_set.estimate_cost(free, n_expected_hits))

@@ -41,6 +41,7 @@ private:
   double iteration_cost() const;
 
   SmoState& state_;
+  decltype(&simd::baseline::update_and_select<T>) update_and_select_; // of the instruction set
   WorkingRows<T>* rows_ = nullptr;               // the workspace's, or compact_rows_
   std::unique_ptr<WorkingRows<T>> compact_rows_; // of the selectable instances alone
   std::span<const std::uint32_t> members_;       // working position -> instance

@@ -84,8 +84,8 @@ double SmoState::offset_product() const {
 }
 
 void SmoState::refresh() {
-  std::vector<std::size_t> changed;
-  std::vector<double> change;
+  changed.clear();
+  change.clear();
   for (std::size_t i = 0; i < beta.size(); ++i)
     if (beta[i] != reference[i]) { // exact: an untouched beta is the same number
       changed.push_back(i);

@@ -78,6 +78,8 @@ private:
   double offset_product() const;
 
   std::vector<double> reference;
+  std::vector<std::size_t> changed; // room for refresh
+  std::vector<double> change;
 };
 
 } // namespace alphapath
