@@ -11,7 +11,7 @@ from alphapath.margin_certificate import certify_margin
 from alphapath.margin_problem import MarginProblem
 from alphapath.search.smooth_grid import solve_smooth_grid
 from alphapath.solution import Status
-from alphapath.solvers import smooth_newton
+from alphapath.solvers import smooth_instance, smooth_newton
 from alphapath.solvers.rank_r_inverse import update_feature_inverse, update_instance_inverse
 from alphapath.solvers.smooth_strategy import STRATEGIES
 from datasets import CLASSIFICATION, REGRESSION
@@ -105,6 +105,21 @@ def test_the_own_optimum_as_the_start_costs_one_step(strategy):
     again = smooth_newton.solve(problem, full, strategy=strategy)
     assert again.info.n_iter == 1
     check_equal(again, full, 1e-10)
+
+
+def test_products_that_were_forgotten_are_computed_again(monkeypatch):
+    monkeypatch.setattr(smooth_instance, "LARGE", 4)
+    problem = make("breast_cancer", 10.0)
+    full = smooth_newton.solve(problem, strategy="instance")
+    for h in range(4):
+        fold = problem.with_held_out(np.arange(problem.n) % 4 == h)
+        warm = smooth_newton.solve(fold, full, strategy="instance")
+        check_optimal(warm)
+        check_equal(warm, smooth_newton.solve(fold, strategy="none"))
+        moved = smooth_newton.solve(
+            problem.with_weights(3.0 * fold.weights), warm, strategy="instance"
+        )
+        check_optimal(moved)
 
 
 def test_the_parent_is_not_changed_by_its_children():

@@ -130,6 +130,7 @@ class Descent:
         status = Status.ITERATION_LIMIT if self.status is None else self.status
         if status is Status.SOLVED:
             gradient = self._polish(gradient)
+        self.hessian.compact()
         norm = float(np.linalg.norm(gradient))
         objective = self.point.objective(self.problem)
         if status is Status.SOLVED and 0.5 * norm**2 > max(0.5 * tol**2, UNSOLVED_GAP * objective):

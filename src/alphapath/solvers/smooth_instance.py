@@ -20,6 +20,8 @@ from .design_rows import DesignRows, Indices
 
 #: A correction of rank r costs about 2 r l^2, a factor l^3/3 (and runs at full speed).
 CORRECTED_SHARE = 1.0 / 8.0
+#: Products among this many instances are not worth tidying up.
+LARGE = 1024
 
 
 class InstanceHessian:
@@ -113,6 +115,17 @@ class InstanceHessian:
             self.leaving = self.entering = self.base[:0]
         assert self.factor is not None
         return self.base, self.factor
+
+    def compact(self) -> None:
+        """Forget the products of instances that were active on the way only, if many."""
+        needed = np.union1d(self.base, np.flatnonzero(self.current))
+        if self.known.size <= max(LARGE, 1.5 * needed.size):
+            return
+        where = self.place[needed]
+        self.K = self.K[np.ix_(where, where)]
+        self.known = needed
+        self.place = np.full(self.rows.n, -1)
+        self.place[needed] = np.arange(needed.size)
 
     def refresh(self) -> None:
         """Products and factor anew from the rows."""

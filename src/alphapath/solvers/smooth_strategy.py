@@ -63,6 +63,12 @@ class ChosenHessian:
         self.chosen = self.candidates[int(np.argmin(costs))]
         self.chosen.move(weights)
 
+    def compact(self) -> None:
+        """Keep only what the next problem will want."""
+        for candidate in self.candidates:
+            if isinstance(candidate, InstanceHessian):
+                candidate.compact()
+
     def refresh(self) -> None:
         self.chosen.refresh()
 
