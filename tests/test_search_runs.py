@@ -452,6 +452,10 @@ def test_memory_stays_within_the_limit():
         X, y = make_classification(10_000, 10, n_informative=6, flip_y=0.05, class_sep=2.0,
                                    random_state=0)
         SVMSearchCV(SVC(), {"C": [1.0]}, cv=2).fit(X[:500], y[:500])
+        import numpy as np, scipy.linalg
+        K = np.eye(1000) + 1e-3 * (X[:1000] @ X[:1000].T)
+        scipy.linalg.cholesky(K) @ K  # the BLAS libraries allocate their own buffers once
+        del K
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         search = SVMSearchCV(SVC(), {"C": [0.1, 1.0], "gamma": [0.01, 0.1]}, cv=3,
                              memory_limit=None if limit == "none" else limit, refit=False)
@@ -467,7 +471,7 @@ def test_memory_stays_within_the_limit():
         )
         megabytes, _, best = done.stdout.partition(" ")
         found[limit] = float(megabytes), best
-    assert found["200MB"][0] < 240.0  # the limit, and what solutions and scores take
+    assert found["200MB"][0] < 210.0  # the limit, and what solutions and scores take
     assert found["200MB"][1] == found["none"][1]
 
 

@@ -87,7 +87,7 @@ class SearchRows:
         self.weights = lru_cache(maxsize=256)(self._weights)
 
     def view_size(self, tol: float) -> int:
-        """Bytes of a kernel matrix with its products, as if it were alone; at most the limit."""
+        """Bytes of a kernel matrix, as if it were alone; at most the limit."""
         n = self.rows.weights.size
         return min(n * row_bytes(n, choose_precision(n, tol)), self.store.memory_limit)
 

@@ -74,7 +74,7 @@ class SearchWork:
 
         def make() -> SearchRows:
             rows = fold_rows(self.setting.data, head, self.setting.last, model.estimator, fold)
-            rows.shelf = Shelf(size // 2)
+            rows.shelf = Shelf(size)
             return self._with_products(rows, chain.head)
 
         self._folds.use(
@@ -95,6 +95,8 @@ class SearchWork:
         n_kernels = len({model.kernel for model in models})
         if n_kernels > 1 or (is_scaled and len(rows.splits) > 1):
             rows.store.keep_products()
+            # Products take at most half of the memory: matrices in use at a time have the rest.
+            rows.shelf = Shelf(rows.shelf.limit // 2)
         return rows
 
     def _solve(self, chain: Chain, model: Model, rows: SearchRows, result: ChainResult) -> None:

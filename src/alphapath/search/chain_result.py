@@ -22,6 +22,17 @@ RANK_OF = {int(code): rank for rank, code in enumerate(STATUS_ORDER)}
 RANKS = np.array([RANK_OF[code] for code in range(max(RANK_OF) + 1)])
 
 
+STATUS_CODES = np.array([int(code) for code in STATUS_ORDER])
+
+#: Names of the seeds in every set of them, as bits, joined by "+"; "" for none.
+SEED_SETS = np.array(
+    [
+        "+".join(name for bit, name in enumerate(SEED_NAMES) if bits >> bit & 1)
+        for bits in range(1 << len(SEED_NAMES))
+    ]
+)
+
+
 class ChainResult:
     """The arrays of a chain, of shape (n_folds, n_factors); complete at any time."""
 
@@ -87,11 +98,10 @@ class ChainResult:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What a table takes."""
-        order = np.array([int(code) for code in STATUS_ORDER])
         return {
             "n_iter": self.n_iter,
-            "status": order[self.rank],
-            "seed": name_seeds(self.seeds),
+            "status": STATUS_CODES[self.rank],
+            "seed": SEED_SETS[self.seeds],
             "duality_gap": self.duality_gap,
             "fit_time": self.fit_time,
             "score_time": self.score_time,
@@ -99,13 +109,3 @@ class ChainResult:
             "error": np.array(self.error),
             **self.scores,
         }
-
-
-def name_seeds(masks: NDArray[np.int64]) -> NDArray[Any]:
-    """Names of the seeds in each mask, joined by "+"; "" for none."""
-    values, inverse = np.unique(masks, return_inverse=True)
-    names = [
-        "+".join(name for bit, name in enumerate(SEED_NAMES) if mask >> bit & 1)
-        for mask in values.tolist()
-    ]
-    return np.array(names)[inverse].reshape(masks.shape)

@@ -17,6 +17,8 @@ from ..problem import FloatArray
 from .node import ROOT, Chain, Node, Step
 
 #: With fewer values of C the folds are linked: their first solves are then a large part of all.
+#: Counted work against `along_c`, grids on diabetes and german, 5 and 10 folds: 0.31-0.95 with one
+#: C, 0.66-0.92 with two, 0.94-0.97 with three, 0.99 with eleven.
 FEW_FACTORS = 3
 
 

@@ -76,6 +76,7 @@ class SearchTable:
     def refuse(self, row: int, error: str) -> None:
         """Enter a candidate whose parameters were refused."""
         self.status[row] = REFUSED
+        self.fit_time[row] = self.score_time[row] = 0.0
         self.errors |= {(row, fold): error for fold in range(self.shape[1])}
 
     @property
