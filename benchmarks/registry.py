@@ -53,6 +53,8 @@ BENCHMARKS = {
     "one_class_grid": Benchmark(
         "one_class_grid", "a grid of OneClassMaxMinOver by every plan and solver", True
     ),
+    "margins": Benchmark("margins", "gradient descent and Pegasos with margin bounds", True),
+    "linear_search": Benchmark("linear_search", "the search over C against LIBLINEAR -C", True),
     "memory": Benchmark("memory", "resident memory over 10,000 fits", True),
     "row_cache": Benchmark("row_cache", "time and rows computed against the memory limit", False),
     "smooth": Benchmark(

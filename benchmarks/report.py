@@ -21,6 +21,7 @@ LIBRARIES = (
     "scikit-learn",
     "scikit-learn-intelex",
     "libsvm-official",
+    "liblinear-official",
     "qpsolvers",
     "clarabel",
 )

@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from alphapath import (
     SVC,
     SVR,
+    LinearSVC,
     OneClassMaxMinOver,
     OneClassSVM,
     QuadraticLossSVC,
@@ -39,6 +40,8 @@ ESTIMATORS = [
     SmoothSVR(),
     SmoothSVC(kernel="rbf", class_weight="balanced"),
     SmoothSVC(kernel="precomputed"),
+    LinearSVC(),
+    LinearSVC(class_weight="balanced", penalise_intercept=False),
 ]
 
 
@@ -57,6 +60,7 @@ def test_scikit_learn_checks(estimator, check):
         SmoothSVC(),
         SmoothSVR(),
         QuadraticLossSVC(),
+        LinearSVC(),
         SVMSearchCV(SVC(), {"C": [1.0]}, cv=2),
     ]
 )

@@ -12,6 +12,8 @@ namespace nb = nanobind;
 void bind_kernels(nanobind::module_& m);
 void bind_solvers(nanobind::module_& m);
 void bind_removal(nanobind::module_& m);
+void bind_margins(nanobind::module_& m);
+void bind_newton(nanobind::module_& m);
 void bind_sequence(nanobind::module_& m);
 void bind_one_class(nanobind::module_& m);
 void bind_paths(nanobind::module_& m);

@@ -73,6 +73,8 @@ NB_MODULE(_core, m) {
   alphapath::bindings::bind_kernels(m);
   alphapath::bindings::bind_solvers(m);
   alphapath::bindings::bind_removal(m);
+  alphapath::bindings::bind_margins(m);
+  alphapath::bindings::bind_newton(m);
   alphapath::bindings::bind_sequence(m);
   alphapath::bindings::bind_one_class(m);
   alphapath::bindings::bind_paths(m);

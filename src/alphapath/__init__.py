@@ -6,6 +6,8 @@ from .certificate import Certificate, certify
 from .estimators import (
     SVC,
     SVR,
+    LinearSVC,
+    MarginMonitor,
     OneClassMaxMinOver,
     OneClassSVM,
     QuadraticLossSVC,
@@ -21,6 +23,8 @@ __all__ = [
     "SVR",
     "Certificate",
     "Info",
+    "LinearSVC",
+    "MarginMonitor",
     "OneClassMaxMinOver",
     "OneClassSVM",
     "Problem",

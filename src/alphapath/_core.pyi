@@ -1,5 +1,6 @@
 """The compiled core of alphapath."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, overload
 
 import numpy
@@ -187,6 +188,295 @@ def remove_each(near: NearInstances, places: Annotated[NDArray[numpy.int64], dic
     """
     Decision values of instances by the smooth SVMs without them; the rows of `facts` are value, goal, weight and change, those of `feature_facts` coefficient, change and own.
     """
+
+class MarginRows:
+    """The rows of X, dense or CSR, read in place."""
+
+    @overload
+    @staticmethod
+    def dense(X: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> MarginRows: ...
+
+    @overload
+    @staticmethod
+    def dense(X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> MarginRows: ...
+
+    @overload
+    @staticmethod
+    def csr(values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int) -> MarginRows: ...
+
+    @overload
+    @staticmethod
+    def csr(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int) -> MarginRows: ...
+
+    @property
+    def norms(self) -> NDArray[numpy.float64]: ...
+
+    def dots(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], list: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> NDArray[numpy.float64]:
+        """x_i'w of all rows, or of those listed."""
+
+    def gram(self, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], has_bias: bool = False) -> NDArray[numpy.float64]:
+        """
+        Lower triangle of sum_i weights_i x_i x_i', a feature of ones appended for a bias.
+        """
+
+class MarginLoss:
+    """Flat from high on, parabola, line up to low."""
+
+    @staticmethod
+    def hinge() -> MarginLoss: ...
+
+    @staticmethod
+    def huber(h: float) -> MarginLoss: ...
+
+    @staticmethod
+    def squared_hinge() -> MarginLoss: ...
+
+class MarginTask:
+    """Rows, labels, weights and loss."""
+
+    def __init__(self, rows: object, labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], loss: MarginLoss) -> None: ...
+
+class PegasosOptions:
+    """Regularisation, sampling and length of a run."""
+
+    def __init__(self) -> None: ...
+
+    @property
+    def lam(self) -> float: ...
+
+    @lam.setter
+    def lam(self, arg: float, /) -> None: ...
+
+    @property
+    def has_bias(self) -> bool: ...
+
+    @has_bias.setter
+    def has_bias(self, arg: bool, /) -> None: ...
+
+    @property
+    def n_sampled(self) -> int: ...
+
+    @n_sampled.setter
+    def n_sampled(self, arg: int, /) -> None: ...
+
+    @property
+    def n_steps(self) -> int: ...
+
+    @n_steps.setter
+    def n_steps(self, arg: int, /) -> None: ...
+
+    @property
+    def uses_bounds(self) -> bool: ...
+
+    @uses_bounds.setter
+    def uses_bounds(self, arg: bool, /) -> None: ...
+
+    @property
+    def seed(self) -> int: ...
+
+    @seed.setter
+    def seed(self, arg: int, /) -> None: ...
+
+class PegasosResult:
+    """Where a run of Pegasos ended."""
+
+    @property
+    def theta(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def n_steps(self) -> int: ...
+
+    @property
+    def n_examined(self) -> int: ...
+
+    @property
+    def n_pruned(self) -> int: ...
+
+    @property
+    def status(self) -> int: ...
+
+def run_pegasos(task: MarginTask, options: PegasosOptions, time_limit: float = 0.0) -> PegasosResult:
+    """Stochastic subgradient descent on the hinge loss."""
+
+class MarginSums:
+    """Exact losses and gradients along a moving theta."""
+
+    def __init__(self, task: object, method: str = 'lazy', n_threads: int = 1) -> None: ...
+
+    def evaluate(self, theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, NDArray[numpy.float64]]:
+        """The value and the gradient at theta = (w, b)."""
+
+    @property
+    def n_evaluations(self) -> int: ...
+
+    @property
+    def n_examined(self) -> int: ...
+
+    @property
+    def n_pruned(self) -> int: ...
+
+    @property
+    def n_sorts(self) -> int: ...
+
+class DescentOptions:
+    """Regularisation, step and limits of a descent."""
+
+    def __init__(self) -> None: ...
+
+    @property
+    def lam(self) -> float: ...
+
+    @lam.setter
+    def lam(self, arg: float, /) -> None: ...
+
+    @property
+    def bias_lam(self) -> float: ...
+
+    @bias_lam.setter
+    def bias_lam(self, arg: float, /) -> None: ...
+
+    @property
+    def has_bias(self) -> bool: ...
+
+    @has_bias.setter
+    def has_bias(self, arg: bool, /) -> None: ...
+
+    @property
+    def step(self) -> float: ...
+
+    @step.setter
+    def step(self, arg: float, /) -> None: ...
+
+    @property
+    def tol(self) -> float: ...
+
+    @tol.setter
+    def tol(self, arg: float, /) -> None: ...
+
+    @property
+    def halves_step(self) -> bool: ...
+
+    @halves_step.setter
+    def halves_step(self, arg: bool, /) -> None: ...
+
+    @property
+    def max_iter(self) -> int: ...
+
+    @max_iter.setter
+    def max_iter(self, arg: int, /) -> None: ...
+
+class DescentResult:
+    """Where a descent ended."""
+
+    @property
+    def theta(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def objective(self) -> float: ...
+
+    @property
+    def step(self) -> float: ...
+
+    @property
+    def n_iter(self) -> int: ...
+
+    @property
+    def status(self) -> int: ...
+
+def descend(sums: MarginSums, theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: DescentOptions, time_limit: float = 0.0) -> DescentResult:
+    """Gradient descent with a step halved when the objective rose."""
+
+class NewtonOptions:
+    """Bias, tolerance and limits of a Newton path."""
+
+    def __init__(self) -> None: ...
+
+    @property
+    def has_bias(self) -> bool: ...
+
+    @has_bias.setter
+    def has_bias(self, arg: bool, /) -> None: ...
+
+    @property
+    def bias_penalty(self) -> float: ...
+
+    @bias_penalty.setter
+    def bias_penalty(self, arg: float, /) -> None: ...
+
+    @property
+    def keeps_gram(self) -> bool: ...
+
+    @keeps_gram.setter
+    def keeps_gram(self, arg: bool, /) -> None: ...
+
+    @property
+    def tol(self) -> float: ...
+
+    @tol.setter
+    def tol(self, arg: float, /) -> None: ...
+
+    @property
+    def max_iter(self) -> int: ...
+
+    @max_iter.setter
+    def max_iter(self, arg: int, /) -> None: ...
+
+class NewtonResult:
+    """How one solve of a Newton path went."""
+
+    @property
+    def objective(self) -> float: ...
+
+    @property
+    def gap(self) -> float: ...
+
+    @property
+    def n_iter(self) -> int: ...
+
+    @property
+    def n_products(self) -> int: ...
+
+    @property
+    def n_factors(self) -> int: ...
+
+    @property
+    def status(self) -> int: ...
+
+class NewtonPath:
+    """Newton's method along a sequence of C."""
+
+    def __init__(self, task: object, options: NewtonOptions, gram: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> None: ...
+
+    def solve(self, C: float, time_limit: float = 0.0) -> NewtonResult: ...
+
+    def set_loss(self, loss: MarginLoss) -> None: ...
+
+    def move_to(self, theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @property
+    def theta(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def n_examined(self) -> int: ...
+
+    @property
+    def n_pruned(self) -> int: ...
+
+    @property
+    def n_crossings(self) -> int: ...
+
+class JointPaths:
+    """Newton paths of up to eight folds side by side."""
+
+    def __init__(self, tasks: Sequence[object], options: NewtonOptions, grams: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]]) -> None: ...
+
+    def solve(self, C: float, time_limit: float = 0.0) -> list[NewtonResult]: ...
+
+    @property
+    def held_out_values(self) -> NDArray[numpy.float64]:
+        """w'x + b of each row under the fold that holds it out."""
+
+    def theta(self, fold: int) -> NDArray[numpy.float64]: ...
 
 class Family:
     """Problems on one kernel that differ in their weights."""

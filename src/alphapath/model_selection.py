@@ -5,6 +5,7 @@ from __future__ import annotations
 from .estimators.cross_validation import cross_validate
 from .estimators.lambda_cv import LambdaCVResult, cross_validate_path
 from .estimators.leave_one_out import LeaveOneOutResult, leave_one_out
+from .estimators.linear_search import LinearSearchResult, linear_c_search
 from .estimators.one_class_search import OneClassSearch
 from .estimators.search_cv import SVMSearchCV
 from .search.one_standard_error import one_standard_error
@@ -13,11 +14,13 @@ from .search.progress import SearchProgress
 __all__ = [
     "LambdaCVResult",
     "LeaveOneOutResult",
+    "LinearSearchResult",
     "OneClassSearch",
     "SVMSearchCV",
     "SearchProgress",
     "cross_validate",
     "cross_validate_path",
     "leave_one_out",
+    "linear_c_search",
     "one_standard_error",
 ]

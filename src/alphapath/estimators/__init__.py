@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .linear import LinearSVC
+from .margin_monitor import MarginMonitor
 from .maxminover import OneClassMaxMinOver
 from .one_class import OneClassSVM
 from .quadratic_loss import QuadraticLossSVC
@@ -12,6 +14,8 @@ from .svr import SVR
 __all__ = [
     "SVC",
     "SVR",
+    "LinearSVC",
+    "MarginMonitor",
     "OneClassMaxMinOver",
     "OneClassSVM",
     "QuadraticLossSVC",

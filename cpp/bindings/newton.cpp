@@ -1,0 +1,152 @@
+#include "bindings.hpp"
+
+#include "arrays.hpp"
+#include "held_margins.hpp"
+#include "joint_paths.hpp"
+#include "margins_newton.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+
+namespace alphapath::bindings {
+
+namespace {
+
+struct HeldPath {
+  nb::object task;
+  std::unique_ptr<NewtonPath> path;
+};
+
+NewtonResult solve_path(HeldPath& self, double C, double time_limit) {
+  SignalWatch signals;
+  Watch watch(time_limit, signals.question());
+  NewtonResult result = [&] {
+    nb::gil_scoped_release release;
+    return self.path->solve(C, watch);
+  }();
+  signals.raise_caught(true);
+  return result;
+}
+
+/// Paths of several folds, with what they point into.
+struct HeldJoint {
+  std::vector<nb::object> tasks;
+  std::unique_ptr<JointPaths> paths;
+};
+
+void make_joint(HeldJoint* self, std::vector<nb::object> tasks, const NewtonOptions& options,
+                const std::vector<Matrix>& grams) {
+  if (tasks.empty() || tasks.size() > simd::n_together || !options.keeps_gram)
+    throw std::invalid_argument("There are " + std::to_string(tasks.size()) +
+                                " folds; 1 to 8 go together, with their Gram matrices kept.");
+  std::vector<MarginTask> what;
+  std::vector<const double*> matrices;
+  for (const nb::object& task : tasks)
+    what.push_back(nb::cast<const HeldTask&>(task).task);
+  const std::size_t d = what.front().rows.n_columns() + options.has_bias;
+  for (const Matrix& gram : grams) {
+    if (gram.shape(0) != d || gram.shape(1) != d)
+      throw std::invalid_argument("Each gram must be a square of " + std::to_string(d) + ".");
+    matrices.push_back(gram.data());
+  }
+  if (!grams.empty() && grams.size() != tasks.size())
+    throw std::invalid_argument("There must be one gram for each fold, or none.");
+  new (self) HeldJoint{std::move(tasks), nullptr};
+  nb::gil_scoped_release release;
+  self->paths = std::make_unique<JointPaths>(what, options, matrices);
+}
+
+std::vector<NewtonResult> solve_joint(HeldJoint& self, double C, double time_limit) {
+  SignalWatch signals;
+  Watch watch(time_limit, signals.question());
+  auto results = [&] {
+    nb::gil_scoped_release release;
+    return self.paths->solve(C, watch);
+  }();
+  signals.raise_caught(true);
+  return results;
+}
+
+void bind_joint(nb::module_& m) {
+  nb::class_<HeldJoint>(m, "JointPaths", "Newton paths of up to eight folds side by side.")
+      .def("__init__", &make_joint, nb::arg("tasks"), nb::arg("options"), nb::arg("grams"))
+      .def("solve", &solve_joint, nb::arg("C"), nb::arg("time_limit") = 0.0)
+      .def_prop_ro(
+          "held_out_values",
+          [](const HeldJoint& self) { return to_numpy(self.paths->held_out_values()); },
+          nb::rv_policy::move, "w'x + b of each row under the fold that holds it out.")
+      .def(
+          "theta",
+          [](const HeldJoint& self, std::size_t fold) {
+            if (fold >= self.paths->size())
+              throw std::invalid_argument("There is no fold " + std::to_string(fold) + ".");
+            return to_numpy(std::span(self.paths->path(fold).state().theta()));
+          },
+          nb::arg("fold"));
+}
+
+} // namespace
+
+void bind_newton(nb::module_& m) {
+  nb::class_<NewtonOptions>(m, "NewtonOptions", "Bias, tolerance and limits of a Newton path.")
+      .def(nb::init<>())
+      .def_rw("has_bias", &NewtonOptions::has_bias)
+      .def_rw("bias_penalty", &NewtonOptions::bias_penalty)
+      .def_rw("keeps_gram", &NewtonOptions::keeps_gram)
+      .def_rw("tol", &NewtonOptions::tol)
+      .def_rw("max_iter", &NewtonOptions::max_iter);
+  nb::class_<NewtonResult>(m, "NewtonResult", "How one solve of a Newton path went.")
+      .def_ro("objective", &NewtonResult::objective)
+      .def_ro("gap", &NewtonResult::gap)
+      .def_ro("n_iter", &NewtonResult::n_iter)
+      .def_ro("n_products", &NewtonResult::n_products)
+      .def_ro("n_factors", &NewtonResult::n_factors)
+      .def_ro("status", &NewtonResult::status);
+  nb::class_<HeldPath>(m, "NewtonPath", "Newton's method along a sequence of C.")
+      .def(
+          "__init__",
+          [](HeldPath* self, nb::object task, const NewtonOptions& options,
+             const std::optional<Matrix>& gram) {
+            const MarginTask& what = nb::cast<const HeldTask&>(task).task;
+            const std::size_t d = what.rows.n_columns() + options.has_bias;
+            if (gram && (gram->shape(0) != d || gram->shape(1) != d))
+              throw std::invalid_argument("gram must be a square of " + std::to_string(d) + ".");
+            new (self) HeldPath{task, nullptr};
+            nb::gil_scoped_release release;
+            self->path = std::make_unique<NewtonPath>(what, options, gram ? gram->data() : nullptr);
+          },
+          nb::arg("task"), nb::arg("options"), nb::arg("gram").none() = nb::none())
+      .def("solve", &solve_path, nb::arg("C"), nb::arg("time_limit") = 0.0)
+      .def(
+          "set_loss",
+          [](HeldPath& self, const MarginLoss& loss) {
+            nb::gil_scoped_release release;
+            self.path->state().set_loss(loss);
+          },
+          nb::arg("loss"))
+      .def(
+          "move_to",
+          [](HeldPath& self, const Vector& theta) {
+            if (theta.size() != self.path->state().size())
+              throw std::invalid_argument("theta has " + std::to_string(theta.size()) +
+                                          " values; it must have " +
+                                          std::to_string(self.path->state().size()) + ".");
+            nb::gil_scoped_release release;
+            self.path->state().move_to({theta.data(), theta.data() + theta.size()});
+          },
+          nb::arg("theta"))
+      .def_prop_ro(
+          "theta",
+          [](const HeldPath& self) { return to_numpy(std::span(self.path->state().theta())); },
+          nb::rv_policy::move)
+      .def_prop_ro("n_examined",
+                   [](const HeldPath& p) { return p.path->state().counts().n_examined; })
+      .def_prop_ro("n_pruned", [](const HeldPath& p) { return p.path->state().counts().n_pruned; })
+      .def_prop_ro("n_crossings",
+                   [](const HeldPath& p) { return p.path->state().counts().n_crossings; });
+  bind_joint(m);
+}
+
+} // namespace alphapath::bindings

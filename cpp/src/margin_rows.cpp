@@ -1,0 +1,222 @@
+#include "margin_rows.hpp"
+
+#include "alphapath/blas.hpp"
+#include "buffer.hpp"
+#include "simd/isa.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+namespace alphapath {
+
+namespace {
+
+std::size_t row_at(const RowList& rows, std::size_t k) {
+  return rows.list != nullptr ? static_cast<std::size_t>(rows.list[k]) : rows.first + k;
+}
+
+// With more of each row filled than this, blocks of rows times BLAS beat row by row.
+constexpr double dense_share = 0.15;
+constexpr std::size_t panel_rows = 192;
+
+/// G += sum coef x x' by panels of dense rows of one sign; write(i, scale, out) expands a row.
+template <class Write>
+void add_outer_by_panels(const RowList& rows, const double* coef, Triangle G, std::size_t d,
+                         const Write& write) {
+  std::vector<double> panel(std::min(panel_rows, rows.count) * d);
+  for (const double sign : {1.0, -1.0}) {
+    std::size_t n_filled = 0;
+    const auto flush = [&] {
+      const int n = static_cast<int>(d), k = static_cast<int>(n_filled);
+      const int ld = static_cast<int>(G.ld);
+      const double one = 1.0;
+      // The lower triangle row by row is the upper one in Fortran's order; so is the panel d x k.
+      if (k > 0)
+        blas().dsyrk("U", "N", &n, &k, &sign, panel.data(), &n, &one, G.values, &ld);
+      n_filled = 0;
+    };
+    for (std::size_t r = 0; r < rows.count; ++r) {
+      if (!(sign * coef[r] > 0.0))
+        continue;
+      write(row_at(rows, r), std::sqrt(std::abs(coef[r])), panel.data() + n_filled * d);
+      if (++n_filled == panel_rows)
+        flush();
+    }
+    flush();
+  }
+}
+
+template <class T> class DenseMarginRows final : public MarginRows {
+public:
+  DenseMarginRows(const DenseRows<T>& rows, std::size_t n) : MarginRows(rows.n_columns), x_(rows) {
+    row_length_ = static_cast<double>(rows.n_columns);
+    norms_.resize(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      double sum = 0.0;
+      for (std::size_t j = 0; j < n_columns_; ++j)
+        sum += double(row(i)[j]) * double(row(i)[j]);
+      norms_[i] = std::sqrt(sum);
+    }
+  }
+
+  explicit DenseMarginRows(Buffer<T> values, std::size_t n_columns)
+      : MarginRows(n_columns), x_{values.data(), n_columns}, own_(std::move(values)) {}
+
+  std::unique_ptr<MarginRows> pack(std::span<const std::int32_t> rows) const override {
+    Buffer<T> values(rows.size() * n_columns_);
+    for (std::size_t k = 0; k < rows.size(); ++k)
+      std::copy_n(row(static_cast<std::size_t>(rows[k])), n_columns_,
+                  values.data() + k * n_columns_);
+    return std::make_unique<DenseMarginRows>(std::move(values), n_columns_);
+  }
+
+  void dots(const RowList& rows, const double* w, double* out) const override {
+    if constexpr (std::is_same_v<T, float>)
+      ALPHAPATH_DISPATCH(dots_dense_f32)(x_, rows, w, out);
+    else
+      ALPHAPATH_DISPATCH(dots_dense_f64)(x_, rows, w, out);
+  }
+
+  void dots_together(std::size_t first, std::size_t count, const double* w,
+                     double* out) const override {
+    if constexpr (std::is_same_v<T, float>)
+      ALPHAPATH_DISPATCH(dots_together_dense_f32)(x_, first, count, w, out);
+    else
+      ALPHAPATH_DISPATCH(dots_together_dense_f64)(x_, first, count, w, out);
+  }
+
+  void add_rows(const RowList& rows, const double* coef, double* sum) const override {
+    if constexpr (std::is_same_v<T, float>)
+      ALPHAPATH_DISPATCH(add_rows_dense_f32)(x_, rows, coef, sum);
+    else
+      ALPHAPATH_DISPATCH(add_rows_dense_f64)(x_, rows, coef, sum);
+  }
+
+  void add_outer(const RowList& rows, const double* coef, Triangle G) const override {
+    add_outer_by_panels(rows, coef, G, n_columns_, [&](std::size_t i, double scale, double* out) {
+      for (std::size_t j = 0; j < n_columns_; ++j)
+        out[j] = scale * row(i)[j];
+    });
+  }
+
+private:
+  const T* row(std::size_t i) const { return x_.values + i * n_columns_; }
+
+  DenseRows<T> x_;
+  Buffer<T> own_;
+};
+
+template <class T> class CsrMarginRows final : public MarginRows {
+public:
+  CsrMarginRows(const CsrRows<T>& rows, std::size_t n, std::size_t n_columns)
+      : MarginRows(n_columns), x_(rows) {
+    norms_.resize(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      double sum = 0.0;
+      for (std::int64_t k = x_.starts[i]; k < x_.starts[i + 1]; ++k)
+        sum += double(x_.values[k]) * double(x_.values[k]);
+      norms_[i] = std::sqrt(sum);
+    }
+    row_length_ = n == 0 ? 0.0 : double(x_.starts[n] - x_.starts[0]) / double(n);
+  }
+
+  /// Memory of its own, already filled.
+  struct Owned {
+    Buffer<T> values;
+    Buffer<std::int32_t> columns;
+    Buffer<std::int64_t> starts;
+  };
+
+  explicit CsrMarginRows(Owned own, std::size_t n_columns)
+      : MarginRows(n_columns), x_{own.values.data(), own.columns.data(), own.starts.data()},
+        own_(std::move(own)) {}
+
+  std::unique_ptr<MarginRows> pack(std::span<const std::int32_t> rows) const override {
+    const auto length = [&](std::int32_t i) { return x_.starts[i + 1] - x_.starts[i]; };
+    std::int64_t total = 0;
+    for (std::int32_t i : rows)
+      total += length(i);
+    Owned own{Buffer<T>(static_cast<std::size_t>(total)),
+              Buffer<std::int32_t>(static_cast<std::size_t>(total)),
+              Buffer<std::int64_t>(rows.size() + 1)};
+    own.starts[0] = 0;
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      const std::int64_t from = x_.starts[rows[k]];
+      std::copy_n(x_.values + from, length(rows[k]), own.values.data() + own.starts[k]);
+      std::copy_n(x_.columns + from, length(rows[k]), own.columns.data() + own.starts[k]);
+      own.starts[k + 1] = own.starts[k] + length(rows[k]);
+    }
+    return std::make_unique<CsrMarginRows>(std::move(own), n_columns_);
+  }
+
+  void dots(const RowList& rows, const double* w, double* out) const override {
+    if constexpr (std::is_same_v<T, float>)
+      ALPHAPATH_DISPATCH(dots_csr_f32)(x_, rows, w, out);
+    else
+      ALPHAPATH_DISPATCH(dots_csr_f64)(x_, rows, w, out);
+  }
+
+  void dots_together(std::size_t first, std::size_t count, const double* w,
+                     double* out) const override {
+    if constexpr (std::is_same_v<T, float>)
+      ALPHAPATH_DISPATCH(dots_together_csr_f32)(x_, first, count, w, out);
+    else
+      ALPHAPATH_DISPATCH(dots_together_csr_f64)(x_, first, count, w, out);
+  }
+
+  void add_rows(const RowList& rows, const double* coef, double* sum) const override {
+    if constexpr (std::is_same_v<T, float>)
+      ALPHAPATH_DISPATCH(add_rows_csr_f32)(x_, rows, coef, sum);
+    else
+      ALPHAPATH_DISPATCH(add_rows_csr_f64)(x_, rows, coef, sum);
+  }
+
+  void add_outer(const RowList& rows, const double* coef, Triangle G) const override {
+    if (row_length_ > dense_share * static_cast<double>(n_columns_) && n_columns_ >= 64)
+      return add_outer_by_panels(rows, coef, G, n_columns_,
+                                 [&](std::size_t i, double scale, double* out) {
+                                   std::fill_n(out, n_columns_, 0.0);
+                                   for (std::int64_t k = x_.starts[i]; k < x_.starts[i + 1]; ++k)
+                                     out[x_.columns[k]] = scale * x_.values[k];
+                                 });
+    for (std::size_t r = 0; r < rows.count; ++r) {
+      if (coef[r] == 0.0) // exactly zero is how a caller leaves a row out
+        continue;
+      const std::size_t i = row_at(rows, r);
+      const std::int64_t first = x_.starts[i];
+      const std::int64_t end = x_.starts[i + 1];
+      for (std::int64_t k = first; k < end; ++k) {
+        const double factor = coef[r] * x_.values[k];
+        double* g = G.values + static_cast<std::size_t>(x_.columns[k]) * G.ld;
+        for (std::int64_t l = first; l <= k; ++l)
+          g[x_.columns[l]] += factor * x_.values[l];
+      }
+    }
+  }
+
+private:
+  CsrRows<T> x_;
+  Owned own_;
+};
+
+} // namespace
+
+template <class T>
+std::unique_ptr<MarginRows> make_dense_rows(const DenseRows<T>& rows, std::size_t n) {
+  return std::make_unique<DenseMarginRows<T>>(rows, n);
+}
+
+template <class T>
+std::unique_ptr<MarginRows> make_csr_rows(const CsrRows<T>& rows, std::size_t n,
+                                          std::size_t n_columns) {
+  return std::make_unique<CsrMarginRows<T>>(rows, n, n_columns);
+}
+
+template std::unique_ptr<MarginRows> make_dense_rows(const DenseRows<float>&, std::size_t);
+template std::unique_ptr<MarginRows> make_dense_rows(const DenseRows<double>&, std::size_t);
+template std::unique_ptr<MarginRows> make_csr_rows(const CsrRows<float>&, std::size_t, std::size_t);
+template std::unique_ptr<MarginRows> make_csr_rows(const CsrRows<double>&, std::size_t,
+                                                   std::size_t);
+
+} // namespace alphapath

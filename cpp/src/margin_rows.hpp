@@ -1,0 +1,68 @@
+// The rows of a data matrix as the primal solvers of linear models use them: dense or CSR, float
+// or double, read in place. Nothing is copied; the caller keeps the arrays alive.
+#pragma once
+
+#include "simd/margin_loops.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace alphapath {
+
+using simd::CsrRows;
+using simd::DenseRows;
+using simd::RowList;
+
+inline RowList all_rows(std::size_t first, std::size_t count) {
+  return {nullptr, first, count};
+}
+inline RowList listed_rows(std::span<const std::int32_t> list) {
+  return {list.data(), 0, list.size()};
+}
+
+/// A symmetric matrix in the making: the lower triangle, row-major.
+struct Triangle {
+  double* values;
+  std::size_t ld;
+};
+
+class MarginRows {
+public:
+  virtual ~MarginRows() = default;
+
+  std::size_t size() const { return norms_.size(); }
+  std::size_t n_columns() const { return n_columns_; }
+  /// Euclidean length of each row.
+  std::span<const double> norms() const { return norms_; }
+  /// Stored values per row, on average.
+  double row_length() const { return row_length_; }
+
+  /// out[k] = x_{rows[k]}' w.
+  virtual void dots(const RowList& rows, const double* w, double* out) const = 0;
+  /// out[k n_together + f] = x_{first + k}' w_f, where w[j n_together + f] = w_{f, j}.
+  virtual void dots_together(std::size_t first, std::size_t count, const double* w,
+                             double* out) const = 0;
+  /// sum += sum_k coef[k] x_{rows[k]}.
+  virtual void add_rows(const RowList& rows, const double* coef, double* sum) const = 0;
+  /// A copy of some rows, side by side in memory. It has no norms.
+  virtual std::unique_ptr<MarginRows> pack(std::span<const std::int32_t> rows) const = 0;
+  /// G += sum_k coef[k] x_k x_k' over the listed rows.
+  virtual void add_outer(const RowList& rows, const double* coef, Triangle G) const = 0;
+
+protected:
+  MarginRows(std::size_t n_columns) : n_columns_(n_columns) {}
+  std::size_t n_columns_;
+  std::vector<double> norms_;
+  double row_length_ = 0.0;
+};
+
+template <class T>
+std::unique_ptr<MarginRows> make_dense_rows(const DenseRows<T>& rows, std::size_t n);
+template <class T>
+std::unique_ptr<MarginRows> make_csr_rows(const CsrRows<T>& rows, std::size_t n,
+                                          std::size_t n_columns);
+
+} // namespace alphapath

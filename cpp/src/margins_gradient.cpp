@@ -1,0 +1,56 @@
+#include "margins_gradient.hpp"
+
+#include "alphapath/box_problem.hpp"
+
+#include <cmath>
+
+namespace alphapath {
+
+namespace {
+
+/// Objective at theta; fills its gradient.
+double evaluate(MarginSums& sums, const std::vector<double>& theta, const DescentOptions& options,
+                std::vector<double>& gradient) {
+  const std::size_t d = theta.size() - 1;
+  const double losses = sums.evaluate(theta.data(), theta[d], gradient.data());
+  for (std::size_t j = 0; j < d; ++j)
+    gradient[j] += options.lam * theta[j];
+  gradient[d] = options.has_bias ? gradient[d] + options.bias_lam * theta[d] : 0.0;
+  return losses + 0.5 * options.lam * dot_product(theta.data(), theta.data(), d) +
+         0.5 * options.bias_lam * theta[d] * theta[d];
+}
+
+} // namespace
+
+DescentResult descend(MarginSums& sums, std::vector<double> theta, const DescentOptions& options,
+                      Watch& watch) {
+  DescentResult result;
+  result.step = options.step;
+  std::vector<double> gradient(theta.size());
+  double objective = evaluate(sums, theta, options, gradient);
+  Status status = Status::iteration_limit;
+  while (options.max_iter < 0 || result.n_iter < options.max_iter) {
+    if (watch.should_stop()) {
+      status = watch.is_interrupted() ? Status::interrupted : Status::time_limit;
+      break;
+    }
+    ++result.n_iter;
+    for (std::size_t j = 0; j < theta.size(); ++j)
+      theta[j] -= result.step * gradient[j];
+    const double next = evaluate(sums, theta, options, gradient);
+    const double change = next - objective;
+    objective = next;
+    if (std::abs(change) < options.tol * std::abs(next)) {
+      status = Status::solved;
+      break;
+    }
+    if (change > 0.0 && options.halves_step)
+      result.step *= 0.5;
+  }
+  result.theta = std::move(theta);
+  result.objective = objective;
+  result.status = static_cast<int>(status);
+  return result;
+}
+
+} // namespace alphapath

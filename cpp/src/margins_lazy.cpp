@@ -1,0 +1,190 @@
+// Loss and gradient with lazy bounds (margin_bounds.hpp).
+//
+// S = sum s_i y_i x_i over the rows on the straight line of the loss changes only when a row enters
+// or leaves it, and gives all their loss and gradient at once. Rows on the parabola are computed at
+// every evaluation.
+
+#include "hot_rows.hpp"
+#include "margin_bounds.hpp"
+#include "margins.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace alphapath {
+
+namespace {
+
+// With more rows than this without proof a plain pass is cheaper.
+constexpr double max_unproven = 0.6;
+constexpr std::int64_t max_back_off = 64;
+// In rows examined, for every row there is.
+constexpr double rebuild_cost = 1.0;
+
+class LazySums final : public MarginSums {
+public:
+  LazySums(const MarginTask& task, std::size_t n_threads)
+      : MarginSums(task), pass_(task, n_threads), bounds_(task.rows.norms(), task.rows.n_columns()),
+        hot_(task.rows), segment_(task.rows.size(), Segment::absent),
+        linear_sum_(task.rows.n_columns() + 1) {}
+
+  double evaluate(const double* w, double b, double* gradient) override {
+    ++counts_.n_evaluations;
+    const std::int64_t n = static_cast<std::int64_t>(task_.rows.size());
+    if (n_plain_ > 0) { // backing off: the bounds are not kept up
+      --n_plain_;
+      counts_.n_examined += n;
+      return pass_(w, b, gradient);
+    }
+    bounds_.move_to(w, b);
+    if (!is_built_)
+      return rebuild(w, b, gradient);
+    const auto unproven = bounds_.find_unproven();
+    if (static_cast<double>(unproven.size()) > max_unproven * static_cast<double>(n)) {
+      is_built_ = false;
+      n_plain_ = back_off_ - 1;
+      back_off_ = std::min(2 * back_off_, max_back_off);
+      counts_.n_examined += n;
+      return pass_(w, b, gradient);
+    }
+    back_off_ = 1;
+    if (wants_rebuild(static_cast<double>(unproven.size())))
+      return rebuild(w, b, gradient);
+    counts_.n_examined += static_cast<std::int64_t>(unproven.size());
+    counts_.n_pruned += n - static_cast<std::int64_t>(unproven.size());
+    const auto [hot, cold] = hot_.split(unproven);
+    std::fill_n(gradient, linear_sum_.size(), 0.0);
+    const double value = examine(hot, w, b, gradient) + examine(cold, w, b, gradient);
+    return value + add_lines(w, b, gradient);
+  }
+
+private:
+  /// The paper's rule for sorting again: what was examined beyond the best since the last rebuild
+  /// has come to cost as much as a rebuild.
+  bool wants_rebuild(double n_unproven) {
+    best_ = std::min(best_, n_unproven);
+    excess_ += n_unproven - best_;
+    return excess_ > rebuild_cost * static_cast<double>(task_.rows.size());
+  }
+
+  /// Every row gets a reference; the sums are made anew, without the rounding of past updates.
+  double rebuild(const double* w, double b, double* gradient) {
+    ++counts_.n_sorts;
+    counts_.n_examined += static_cast<std::int64_t>(task_.rows.size());
+    std::fill(segment_.begin(), segment_.end(), Segment::absent);
+    std::fill(linear_sum_.begin(), linear_sum_.end(), 0.0);
+    linear_weight_ = 0.0;
+    is_built_ = true;
+    excess_ = 0.0;
+    best_ = static_cast<double>(task_.rows.size());
+    plane_ = bounds_.begin_plane();
+    std::fill_n(gradient, linear_sum_.size(), 0.0);
+    const double value = examine({&task_.rows, all_rows(0, task_.rows.size()), {}}, w, b, gradient);
+    plane_ = {nullptr, nullptr};
+    return value + add_lines(w, b, gradient);
+  }
+
+  /// The rows on the straight line: their loss, and their part of the gradient.
+  double add_lines(const double* w, double b, double* gradient) const {
+    const std::size_t d = task_.rows.n_columns();
+    for (std::size_t j = 0; j <= d; ++j)
+      gradient[j] -= linear_sum_[j];
+    return linear_weight_ - dot_product(w, linear_sum_.data(), d) - b * linear_sum_[d];
+  }
+
+  /// New references for the rows of `part`; adds the gradient of those on the parabola and
+  /// returns their loss. No ids: row k of the store is row k of the data.
+  double examine(const HotRows::Part& part, const double* w, double b, double* gradient) {
+    double value = 0.0;
+    for (std::size_t k = 0; k < part.rows.count; k += margin_block) {
+      const std::size_t count = std::min(margin_block, part.rows.count - k);
+      const RowList rows =
+          part.rows.list != nullptr ? RowList{part.rows.list + k, 0, count} : all_rows(k, count);
+      const auto ids = part.ids.empty() ? part.ids : part.ids.subspan(k, count);
+      value += examine_block({part.store, rows, ids}, w, b, gradient);
+    }
+    return value;
+  }
+
+  double examine_block(const HotRows::Part& part, const double* w, double b, double* gradient) {
+    const std::size_t d = task_.rows.n_columns();
+    double value = 0.0;
+    double dots[margin_block];
+    double enters[margin_block]; // with which coefficient a row joins or leaves S
+    double coef[margin_block];
+    bool has_entries = false;
+    part.store->dots(part.rows, w, dots);
+    if (plane_.v != nullptr)
+      set_plane(part.rows);
+    for (std::size_t k = 0; k < part.rows.count; ++k) {
+      const std::size_t i =
+          part.ids.empty() ? part.rows.first + k : static_cast<std::size_t>(part.ids[k]);
+      const double s = task_.weights[i];
+      const double y = task_.labels[i];
+      const double m = y * (dots[k] + b);
+      const Segment now = s > 0.0 ? task_.loss.segment(m) : Segment::absent;
+      const int change = (now == Segment::linear) - (segment_[i] == Segment::linear);
+      segment_[i] = now;
+      enters[k] = change * s * y;
+      coef[k] = 0.0;
+      if (change != 0) {
+        has_entries = true;
+        linear_weight_ += change * s;
+        linear_sum_[d] += enters[k];
+      }
+      if (now == Segment::quadratic) {
+        value += s * task_.loss.value(m);
+        coef[k] = s * y * task_.loss.slope(m);
+        gradient[d] += coef[k];
+      }
+      set_bound(i, now, m, y);
+    }
+    if (has_entries)
+      part.store->add_rows(part.rows, enters, linear_sum_.data());
+    part.store->add_rows(part.rows, coef, gradient);
+    return value;
+  }
+
+  void set_plane(const RowList& rows) {
+    double along[margin_block];
+    double across[margin_block];
+    task_.rows.dots(rows, plane_.v, along);
+    task_.rows.dots(rows, plane_.u, across);
+    for (std::size_t k = 0; k < rows.count; ++k)
+      bounds_.set_along(rows.first + k, along[k], across[k]);
+  }
+
+  void set_bound(std::size_t i, Segment now, double m, double y) {
+    switch (now) {
+    case Segment::flat:
+      return bounds_.set(i, m - task_.loss.high, y);
+    case Segment::linear:
+      return bounds_.set(i, task_.loss.low - m, -y);
+    case Segment::quadratic:
+      return bounds_.set(i, MarginBounds::never, y);
+    case Segment::absent:
+      return bounds_.set(i, MarginBounds::always, y);
+    }
+  }
+
+  FullPass pass_;
+  MarginBounds bounds_;
+  HotRows hot_;
+  std::vector<Segment> segment_;
+  std::vector<double> linear_sum_; // S, and last sum s_i y_i
+  double linear_weight_ = 0.0;     // sum s_i
+  bool is_built_ = false;
+  MarginBounds::Plane plane_{nullptr, nullptr}; // not null while it is being taken up
+  double best_ = 0.0;   // fewest rows examined at once since the last rebuild
+  double excess_ = 0.0; // rows examined beyond that
+  std::int64_t n_plain_ = 0;
+  std::int64_t back_off_ = 1;
+};
+
+} // namespace
+
+std::unique_ptr<MarginSums> make_lazy_sums(const MarginTask& task, std::size_t n_threads) {
+  return std::make_unique<LazySums>(task, n_threads);
+}
+
+} // namespace alphapath

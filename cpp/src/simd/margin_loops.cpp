@@ -1,0 +1,265 @@
+#include "simd/margin_loops.hpp"
+
+#include "simd/vec_ops.hpp"
+
+#if defined(__AVX512F__) || defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+namespace alphapath::simd {
+namespace ALPHAPATH_ISA {
+
+namespace {
+
+constexpr std::size_t lanes = Vec<double>::width;
+
+std::size_t row_at(const RowList& rows, std::size_t k) {
+  return rows.list != nullptr ? static_cast<std::size_t>(rows.list[k]) : rows.first + k;
+}
+
+double sum_of(vdouble v) {
+  double sum = 0.0;
+  for (std::size_t lane = 0; lane < lanes; ++lane)
+    sum += v[lane];
+  return sum;
+}
+
+template <class T> vdouble load_as_double(const T* from) {
+  typedef T vrow __attribute__((vector_size(lanes * sizeof(T))));
+  return __builtin_convertvector(load<vrow>(from), vdouble);
+}
+
+template <class T> double dot(const DenseRows<T>& x, std::size_t row, const double* w) {
+  const T* v = x.values + row * x.n_columns;
+  vdouble even{}, odd{};
+  std::size_t j = 0;
+  for (; j + 2 * lanes <= x.n_columns; j += 2 * lanes) {
+    even += load_as_double(v + j) * load<vdouble>(w + j);
+    odd += load_as_double(v + j + lanes) * load<vdouble>(w + j + lanes);
+  }
+  double rest = 0.0;
+  for (; j < x.n_columns; ++j)
+    rest += v[j] * w[j];
+  return sum_of(even + odd) + rest;
+}
+
+// Plain loads: on the processors tried, gathers and scatters are slower than these loops.
+template <class T> double dot(const CsrRows<T>& x, std::size_t row, const double* w) {
+  const std::size_t end = static_cast<std::size_t>(x.starts[row + 1]);
+  std::size_t k = static_cast<std::size_t>(x.starts[row]);
+  const T* v = x.values;
+  const std::int32_t* c = x.columns;
+  double sum[4] = {};
+  for (; k + 4 <= end; k += 4) {
+    sum[0] += v[k] * w[c[k]];
+    sum[1] += v[k + 1] * w[c[k + 1]];
+    sum[2] += v[k + 2] * w[c[k + 2]];
+    sum[3] += v[k + 3] * w[c[k + 3]];
+  }
+  for (; k < end; ++k)
+    sum[0] += v[k] * w[c[k]];
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+template <class T> void add_row(const DenseRows<T>& x, std::size_t row, double coef, double* sum) {
+  const T* v = x.values + row * x.n_columns;
+  for (std::size_t j = 0; j < x.n_columns; ++j)
+    sum[j] += coef * v[j];
+}
+
+template <class T> void add_row(const CsrRows<T>& x, std::size_t row, double coef, double* sum) {
+  const std::size_t end = static_cast<std::size_t>(x.starts[row + 1]);
+  for (std::size_t k = static_cast<std::size_t>(x.starts[row]); k < end; ++k)
+    sum[x.columns[k]] += coef * x.values[k];
+}
+
+void fetch(const void* first, std::size_t n_bytes) {
+  constexpr std::size_t line = 64;
+  const char* p = static_cast<const char*>(first);
+  for (std::size_t at = 0; at < n_bytes; at += line)
+    __builtin_prefetch(p + at);
+}
+
+template <class T> void fetch_row(const DenseRows<T>& x, std::size_t row) {
+  fetch(x.values + row * x.n_columns, x.n_columns * sizeof(T));
+}
+
+template <class T> void fetch_row(const CsrRows<T>& x, std::size_t row) {
+  const std::size_t first = static_cast<std::size_t>(x.starts[row]);
+  const std::size_t length = static_cast<std::size_t>(x.starts[row + 1]) - first;
+  fetch(x.values + first, length * sizeof(T));
+  fetch(x.columns + first, length * sizeof(std::int32_t));
+}
+
+// Listed rows lie scattered in memory, where the processor does not see them coming.
+template <class Rows>
+void take_dots(const Rows& x, const RowList& rows, const double* w, double* out) {
+  constexpr std::size_t ahead = 6;
+  if (rows.list == nullptr) {
+    for (std::size_t k = 0; k < rows.count; ++k)
+      out[k] = dot(x, rows.first + k, w);
+    return;
+  }
+  for (std::size_t k = 0; k < rows.count; ++k) {
+    if (k + ahead < rows.count)
+      fetch_row(x, row_at(rows, k + ahead));
+    out[k] = dot(x, row_at(rows, k), w);
+  }
+}
+
+typedef double vtogether __attribute__((vector_size(n_together * sizeof(double))));
+
+template <class T> vtogether dot_together(const DenseRows<T>& x, std::size_t row, const double* w) {
+  const T* v = x.values + row * x.n_columns;
+  vtogether sum{};
+  for (std::size_t j = 0; j < x.n_columns; ++j)
+    sum += static_cast<double>(v[j]) * load<vtogether>(w + j * n_together);
+  return sum;
+}
+
+template <class T> vtogether dot_together(const CsrRows<T>& x, std::size_t row, const double* w) {
+  const std::size_t end = static_cast<std::size_t>(x.starts[row + 1]);
+  std::size_t k = static_cast<std::size_t>(x.starts[row]);
+  vtogether even{}, odd{};
+  const auto weights = [&](std::size_t at) {
+    return load<vtogether>(w + static_cast<std::size_t>(x.columns[at]) * n_together);
+  };
+  for (; k + 2 <= end; k += 2) {
+    even += static_cast<double>(x.values[k]) * weights(k);
+    odd += static_cast<double>(x.values[k + 1]) * weights(k + 1);
+  }
+  if (k < end)
+    even += static_cast<double>(x.values[k]) * weights(k);
+  return even + odd;
+}
+
+template <class Rows>
+void take_together(const Rows& x, std::size_t first, std::size_t count, const double* w,
+                   double* out) {
+  for (std::size_t k = 0; k < count; ++k)
+    store(out + k * n_together, dot_together(x, first + k, w));
+}
+
+template <class Rows>
+void add_all(const Rows& x, const RowList& rows, const double* coef, double* sum) {
+  for (std::size_t k = 0; k < rows.count; ++k)
+    // Exactly zero is how a caller leaves a row out.
+    if (coef[k] != 0.0)
+      add_row(x, row_at(rows, k), coef[k], sum);
+}
+
+/// Bit r is set where row first + r has no proof.
+std::uint32_t unproven_16(const BoundScan& s, std::size_t first) {
+#if defined(__AVX512F__)
+  const __m512 norm = _mm512_loadu_ps(s.norm + first);
+  const __m512 sign_bit = _mm512_set1_ps(-0.0f);
+  const __m512 ahead = _mm512_fmadd_ps(_mm512_loadu_ps(s.along + first), _mm512_set1_ps(s.run),
+                                       _mm512_set1_ps(s.bias));
+  const __m512 change =
+      _mm512_fmadd_ps(_mm512_loadu_ps(s.across + first), _mm512_set1_ps(s.drift), ahead);
+  const __m512 shift = _mm512_xor_ps(_mm512_and_ps(norm, sign_bit), change);
+  const __m512 left = _mm512_fnmadd_ps(_mm512_abs_ps(norm), _mm512_set1_ps(s.path),
+                                       _mm512_loadu_ps(s.reach + first));
+  return _mm512_cmp_ps_mask(_mm512_add_ps(left, shift), _mm512_set1_ps(s.slack), _CMP_NGT_UQ);
+#elif defined(__AVX2__)
+  const __m256 sign_bit = _mm256_set1_ps(-0.0f);
+  std::uint32_t bits = 0;
+  for (std::size_t half = 0; half < 2; ++half) {
+    const __m256 norm = _mm256_loadu_ps(s.norm + first + 8 * half);
+    const __m256 ahead = _mm256_fmadd_ps(_mm256_loadu_ps(s.along + first + 8 * half),
+                                         _mm256_set1_ps(s.run), _mm256_set1_ps(s.bias));
+    const __m256 change = _mm256_fmadd_ps(_mm256_loadu_ps(s.across + first + 8 * half),
+                                          _mm256_set1_ps(s.drift), ahead);
+    const __m256 shift = _mm256_xor_ps(_mm256_and_ps(norm, sign_bit), change);
+    const __m256 left = _mm256_fnmadd_ps(_mm256_andnot_ps(sign_bit, norm), _mm256_set1_ps(s.path),
+                                         _mm256_loadu_ps(s.reach + first + 8 * half));
+    const __m256 is_unproven =
+        _mm256_cmp_ps(_mm256_add_ps(left, shift), _mm256_set1_ps(s.slack), _CMP_NGT_UQ);
+    bits |= static_cast<std::uint32_t>(_mm256_movemask_ps(is_unproven)) << (8 * half);
+  }
+  return bits;
+#else
+  std::uint32_t bits = 0;
+  for (std::size_t r = 0; r < 16; ++r) {
+    const float norm = s.norm[first + r];
+    const float left = s.reach[first + r] - __builtin_fabsf(norm) * s.path;
+    const float change = s.bias + s.along[first + r] * s.run + s.across[first + r] * s.drift;
+    const float shift = __builtin_signbit(norm) ? -change : change;
+    bits |= static_cast<std::uint32_t>(!(left + shift > s.slack)) << r;
+  }
+  return bits;
+#endif
+}
+
+} // namespace
+
+#define ALPHAPATH_DEFINE(name, Rows)                                                               \
+  void dots_##name(const Rows& x, const RowList& rows, const double* w, double* out) {             \
+    take_dots(x, rows, w, out);                                                                    \
+  }                                                                                                \
+  void dots_together_##name(const Rows& x, std::size_t first, std::size_t count, const double* w,  \
+                            double* out) {                                                         \
+    take_together(x, first, count, w, out);                                                        \
+  }                                                                                                \
+  void add_rows_##name(const Rows& x, const RowList& rows, const double* coef, double* sum) {      \
+    add_all(x, rows, coef, sum);                                                                   \
+  }
+ALPHAPATH_DEFINE(dense_f32, DenseRows<float>)
+ALPHAPATH_DEFINE(dense_f64, DenseRows<double>)
+ALPHAPATH_DEFINE(csr_f32, CsrRows<float>)
+ALPHAPATH_DEFINE(csr_f64, CsrRows<double>)
+#undef ALPHAPATH_DEFINE
+
+double dot_product(const double* a, const double* b, std::size_t n) {
+  return dot(DenseRows<double>{a, n}, 0, b);
+}
+
+double squared_distance(const double* a, double s, const double* u, double t, const double* v,
+                        std::size_t n) {
+  vdouble sum{};
+  std::size_t j = 0;
+  for (; j + lanes <= n; j += lanes) {
+    const vdouble rest = load<vdouble>(a + j) - s * load<vdouble>(u + j) - t * load<vdouble>(v + j);
+    sum += rest * rest;
+  }
+  double last = 0.0;
+  for (; j < n; ++j) {
+    const double rest = a[j] - s * u[j] - t * v[j];
+    last += rest * rest;
+  }
+  return sum_of(sum) + last;
+}
+
+// The arrays are padded to a multiple of 16 with rows that are always proven.
+std::size_t scan_bounds(const BoundScan& scan, std::int32_t* out) {
+  std::size_t n_found = 0;
+  for (std::size_t first = 0; first < scan.n; first += 16)
+    for (std::uint32_t bits = unproven_16(scan, first); bits != 0; bits &= bits - 1)
+      out[n_found++] = static_cast<std::int32_t>(first) + __builtin_ctz(bits);
+  return n_found;
+}
+
+// One pass over the triangle: row i gives its part of out[i] and, mirrored, of out[j], j < i.
+void multiply_symmetric(const double* A, std::size_t n, std::size_t ld, const double* x,
+                        double* out) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const double* row = A + i * ld;
+    const double xi = x[i];
+    vdouble partial{};
+    std::size_t j = 0;
+    for (; j + lanes <= i; j += lanes) {
+      const vdouble a = load<vdouble>(row + j);
+      partial += a * load<vdouble>(x + j);
+      store(out + j, load<vdouble>(out + j) + a * xi);
+    }
+    double sum = sum_of(partial);
+    for (; j < i; ++j) {
+      sum += row[j] * x[j];
+      out[j] += row[j] * xi;
+    }
+    out[i] = sum + row[i] * xi;
+  }
+}
+
+} // namespace ALPHAPATH_ISA
+} // namespace alphapath::simd

@@ -1,0 +1,272 @@
+"""LinearSVC: large linear SVMs, trained in the primal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..margin_problem import MarginProblem
+from ..margin_solution import MarginSolution
+from ..problem import FloatArray
+from ..solution import Status
+from ..solvers import gradient, margin_newton, pegasos
+from ..solvers.margin_rows import read_rows
+from . import training
+from .base import POSITIVE
+from .labels import encode_labels, weigh_classes
+
+
+class LinearSVC(ClassifierMixin, BaseEstimator):
+    """Linear support vector classification: 1/2 |w|^2 + C sum loss(y (w'x + b)).
+
+    Trained in the primal, on dense or sparse data of float64 or float32, read in place. With the
+    defaults the answers are those of scikit-learn's `LinearSVC`, to a duality gap that is reported.
+    More than two classes are handled one against the rest. `alphapath.model_selection` has
+    `linear_c_search`, which finds C over a whole grid for little more than a fit.
+
+    Parameters
+    ----------
+    loss : {"squared_hinge", "hinge", "huber"}, default="squared_hinge"
+    C : float, default=1.0
+        Weight of the losses against the norm.
+    lam : float or None, default=None
+        Takes the place of C in lam / 2 |w|^2 + mean loss: C = 1 / (lam * sum of the weights).
+    width : float, default=0.01
+        Half-width of the quadratic part of the "huber" loss.
+    solver : {"auto", "newton", "gradient", "pegasos"}, default="auto"
+        "auto" is "newton". "gradient" is plain gradient descent with a step that is halved when the
+        objective rose, "pegasos" stochastic subgradient descent (hinge loss only); both with
+        bounds on the change in the margin.
+    margin_bounds : bool, default=True
+        Whether "gradient" and "pegasos" leave out margins that are proven not to matter. The
+        answers are the same; without, they take longer.
+    fit_intercept : bool, default=True
+    penalise_intercept : bool, default=True
+        Whether b is penalised like a weight, as scikit-learn and LIBLINEAR do.
+    class_weight : dict or "balanced" or None, default=None
+        C of a class is class_weight[class] * C.
+    tol : float, default=1e-4
+        When to stop, relative to the objective: the duality gap for "newton", the change of the
+        objective for "gradient". "pegasos" runs its steps.
+    max_iter : int, default=10000
+        Newton systems, descent steps, or steps of Pegasos, for each class.
+    n_sampled : int, default=100
+        Rows in each step of Pegasos.
+    random_state : int, RandomState or None, default=None
+        For the samples of Pegasos.
+    time_limit : float or None, default=None
+        Seconds for each class after which to stop with what there is.
+
+    Attributes
+    ----------
+    classes_, class_weight_ : arrays of shape (n_classes,)
+    coef_ : array of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : array of shape (1,) or (n_classes,)
+    n_iter_ : int
+        Most iterations of any class.
+    fit_status_ : Status
+        0 if solved.
+    objective_, duality_gap_, kkt_violation_ : float, or array of shape (n_classes,)
+        Quality of the solution; the violation is the norm of the (sub)gradient.
+    solve_info_ : tuple of Info
+
+    Examples
+    --------
+    >>> from alphapath import LinearSVC
+    >>> model = LinearSVC().fit([[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"])
+    >>> model.predict([[0.2]]).tolist()
+    ['a']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "loss": [StrOptions({"squared_hinge", "hinge", "huber"})],
+        "C": [POSITIVE],
+        "lam": [None, POSITIVE],
+        "width": [POSITIVE],
+        "solver": [StrOptions({"auto", "newton", "gradient", "pegasos"})],
+        "margin_bounds": ["boolean"],
+        "fit_intercept": ["boolean"],
+        "penalise_intercept": ["boolean"],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "tol": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_sampled": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "time_limit": [None, POSITIVE],
+    }
+
+    def __init__(
+        self,
+        loss: str = "squared_hinge",
+        *,
+        C: float = 1.0,
+        lam: float | None = None,
+        width: float = 0.01,
+        solver: str = "auto",
+        margin_bounds: bool = True,
+        fit_intercept: bool = True,
+        penalise_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-4,
+        max_iter: int = 10_000,
+        n_sampled: int = 100,
+        random_state: Any = None,
+        time_limit: float | None = None,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.lam = lam
+        self.width = width
+        self.solver = solver
+        self.margin_bounds = margin_bounds
+        self.fit_intercept = fit_intercept
+        self.penalise_intercept = penalise_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_sampled = n_sampled
+        self.random_state = random_state
+        self.time_limit = time_limit
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            float64 or float32; anything else is converted to float64.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            C_i = C * class_weight * sample_weight_i; a row of weight 0 is left out.
+        """
+        problems = self._make_problems(X, y, sample_weight)
+        rows = read_rows(problems[0].X)
+        solutions = [self._solve(problem, rows) for problem in problems]
+        self._take(solutions)
+        if self.fit_status_ is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        is_stochastic = self.solver == "pegasos"
+        if self.fit_status_ is not Status.SOLVED and not is_stochastic:
+            budget = training.Budget(self.tol, self.max_iter, self.time_limit)
+            worst = float(np.max(self.kkt_violation_))
+            training.warn_unsolved(self.fit_status_, budget, worst)
+        return self
+
+    def _make_problems(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None
+    ) -> list[MarginProblem]:
+        """One problem a column of the decision values, all on one X."""
+        X, y = self._check_rows(X, y)
+        sample = training.check_weights(sample_weight, X)
+        self.classes_, codes = encode_labels(y, sample)
+        self.class_weight_ = weigh_classes(self.class_weight, self.classes_, codes, sample)
+        weights = sample * self.class_weight_[codes.astype(np.intp)]
+        weights *= self.C if self.lam is None else 1.0 / (self.lam * float(weights.sum()))
+        offset = "none" if not self.fit_intercept else "free"
+        if self.fit_intercept and self.penalise_intercept:
+            offset = "penalised"
+        numbers = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        first = MarginProblem(
+            X,
+            np.where(codes == numbers[0], 1.0, -1.0),
+            weights,
+            self.loss,
+            self.width if self.loss == "huber" else 0.0,
+            offset,
+        )
+        others = (np.where(codes == number, 1.0, -1.0) for number in numbers[1:])
+        return [first, *(replace(first, targets=targets) for targets in others)]
+
+    def _check_rows(self, X: Any, *y: Any, reset: bool = True) -> Any:
+        """X and, where given, y: float64 or float32, finite, C-contiguous or canonical CSR."""
+        options: dict[str, Any] = {
+            "dtype": [np.float64, np.float32],
+            "order": "C",
+            "accept_sparse": "csr",
+            "reset": reset,
+        }
+        checked = validate_data(self, X, *y, **options)
+        X = checked[0] if y else checked
+        if sp.issparse(X) and not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        return (X, checked[1]) if y else X
+
+    def _solve(self, problem: MarginProblem, rows: Any) -> MarginSolution:
+        if self.solver == "gradient":
+            return gradient.solve(
+                problem,
+                tol=self.tol,
+                bounds="lazy" if self.margin_bounds else "full",
+                limits=(self.max_iter, self.time_limit),
+                rows=rows,
+            )
+        if self.solver == "pegasos":
+            seed = int(check_random_state(self.random_state).randint(2**31))
+            sampling = pegasos.Sampling(self.n_sampled, self.max_iter, seed)
+            return pegasos.solve(
+                problem,
+                sampling,
+                bounds=self.margin_bounds,
+                time_limit=self.time_limit,
+                rows=rows,
+            )
+        return margin_newton.solve(problem, limits=self._limits, rows=rows)
+
+    @property
+    def _limits(self) -> margin_newton.NewtonLimits:
+        return margin_newton.NewtonLimits(self.tol, self.max_iter, self.time_limit)
+
+    def _take(self, solutions: list[MarginSolution]) -> None:
+        """Set the fitted attributes from one solution a column."""
+        self.coef_ = np.stack([solution.coef for solution in solutions])
+        self.intercept_ = np.array([solution.bias for solution in solutions])
+        infos = [solution.info for solution in solutions]
+        self.solve_info_ = tuple(infos)
+        for name in ("objective", "duality_gap", "kkt_violation"):
+            values = np.array([getattr(info, name) for info in infos])
+            setattr(self, f"{name}_", float(values[0]) if len(infos) == 1 else values)
+        self.n_iter_ = max(info.n_iter for info in infos)
+        self.fit_status_ = training.overall_status(infos)
+
+    def to_problem(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
+    ) -> MarginProblem | list[MarginProblem]:
+        """The MarginProblem of `fit`; a list, one a class, for more than two classes."""
+        model: Self = clone(self)
+        model._validate_params()
+        problems = model._make_problems(X, y, sample_weight)
+        return problems[0] if len(problems) == 1 else problems
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Shape (n,) for two classes, else one column a class."""
+        check_is_fitted(self, "coef_")
+        X = self._check_rows(X, reset=False)
+        values: FloatArray = np.asarray(X @ self.coef_.T) + self.intercept_
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Class labels of the rows of X; a decision value of 0 goes to the first class."""
+        return self._predictions_of(self.decision_function(X))
+
+    def _predictions_of(self, values: FloatArray) -> NDArray[Any]:
+        is_single = values.ndim == 1
+        codes = (values > 0.0).astype(np.intp) if is_single else np.argmax(values, axis=1)
+        labels: NDArray[Any] = self.classes_.take(codes)
+        return labels

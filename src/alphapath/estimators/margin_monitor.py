@@ -1,0 +1,96 @@
+"""MarginMonitor: the zero-one loss of a linear classifier that moves, on data that may move too.
+
+A row whose decision value was v under (w', b') can not have changed its side while
+
+    |w - w'| |x| + |b - b'| + |w| |x - x'| < |v|
+
+(eq. 2 of Guillory and Bilmes, and its counterpart for moving data in their section 5). Each row
+keeps a reference of its own, so only rows near the boundary are computed again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..problem import FloatArray
+from ..solvers.margin_rows import read_rows
+
+#: Rounding of decision values, relative to |w| |x| + |b|, against the proof.
+SLACK = 1e-12
+
+
+class MarginMonitor:
+    """Exact predictions and zero-one loss along a sequence of (w, b), most rows left alone.
+
+    Parameters
+    ----------
+    X : {array, CSR matrix} of shape (n, d), float64 or float32
+        Read in place.
+    y : array-like of shape (n,)
+        Signs; the loss counts decision values whose sign differs (0 counts as negative).
+
+    Attributes
+    ----------
+    n_examined, n_pruned : int
+        Rows computed and spared so far.
+
+    Examples
+    --------
+    >>> monitor = MarginMonitor(np.array([[1.0], [-2.0]]), [1.0, -1.0])
+    >>> monitor.zero_one_loss([1.0]), monitor.zero_one_loss([0.9])
+    (0.0, 0.0)
+    >>> monitor.n_examined
+    2
+    """
+
+    def __init__(self, X: Any, y: ArrayLike) -> None:
+        self._rows = read_rows(X)
+        self._norms: FloatArray = self._rows.norms
+        self._is_positive: NDArray[np.bool_] = np.asarray(y, dtype=np.float64) > 0.0
+        n = self._norms.size
+        if self._is_positive.shape != (n,):
+            raise ValueError(f"y has shape {self._is_positive.shape}; X has {n} rows.")
+        self._w = np.zeros(X.shape[1])
+        self._b = 0.0
+        self._signs = np.zeros(n, dtype=np.bool_)
+        # Row i is proven while |x_i| path + drift - reach_i < 0.
+        self._reach = np.full(n, -np.inf)
+        self._path = 0.0
+        self._drift = 0.0
+        self.n_examined = 0
+        self.n_pruned = 0
+
+    def move_data(self, X: Any, change: ArrayLike | float) -> None:
+        """The rows are now those of X; each moved by at most `change`, one value or one a row."""
+        self._rows = read_rows(X)
+        bound = np.asarray(change, dtype=np.float64)
+        if not (bound >= 0.0).all():
+            raise ValueError(f"change is {change!r}; it must not be negative.")
+        # From here on w moves longer rows; the path so far moved the shorter ones.
+        self._reach += bound * self._path - bound * np.linalg.norm(self._w)
+        self._norms = self._norms + bound
+
+    def predict(self, coef: ArrayLike, bias: float = 0.0) -> NDArray[np.bool_]:
+        """Whether each x'coef + bias is positive; only rows that may have changed are computed."""
+        w = np.ascontiguousarray(np.ravel(coef), dtype=np.float64)
+        if w.shape != self._w.shape:
+            raise ValueError(f"coef has {w.size} values; X has {self._w.size} columns.")
+        self._path += float(np.linalg.norm(w - self._w))
+        self._drift += abs(bias - self._b)
+        self._w, self._b = w, float(bias)
+        unproven = np.flatnonzero(self._norms * self._path + self._drift >= self._reach)
+        values = self._rows.dots(w, unproven.astype(np.int32)) + bias
+        self._signs[unproven] = values > 0.0
+        norms = self._norms[unproven]
+        slack = SLACK * (norms * (np.linalg.norm(w) + self._path) + abs(bias) + self._drift)
+        self._reach[unproven] = np.abs(values) - slack + norms * self._path + self._drift
+        self.n_examined += unproven.size
+        self.n_pruned += self._signs.size - unproven.size
+        return self._signs.copy()
+
+    def zero_one_loss(self, coef: ArrayLike, bias: float = 0.0) -> float:
+        """The share of rows on the wrong side."""
+        return float(np.mean(self.predict(coef, bias) != self._is_positive))

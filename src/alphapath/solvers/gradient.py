@@ -1,0 +1,80 @@
+"""Gradient descent on a MarginProblem, with bounds on the change in the margins.
+
+    minimise  1/2 |theta|^2 + sum_i c_i loss(m_i)
+
+by fixed steps that are halved when the objective rose, until its relative change is below `tol`:
+section 4.2 of Guillory and Bilmes, "Practical Methods for Exploiting Bounds on Change in the
+Margin". Loss and gradient are exact at every step, and most margins are not computed. As in the
+paper, the step is that of the mean-loss form of the objective, lam / 2 |theta|^2 + mean loss.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from .. import _core
+from ..margin_problem import MarginProblem
+from ..margin_solution import MarginSolution
+from ..problem import FloatArray
+from ..solution import Info, Status
+from .margin_rows import full_evaluation, make_task, read_rows, require_margins
+
+#: How losses and gradients are summed: lazy bounds, the paper's sorted lists, or every margin.
+BOUNDS = ("lazy", "sorted", "full")
+
+
+def solve(
+    problem: MarginProblem,
+    start: FloatArray | None = None,
+    *,
+    tol: float = 1e-4,
+    bounds: str = "lazy",
+    limits: tuple[int, float | None] = (-1, None),
+    rows: _core.MarginRows | None = None,
+    step: float = 100.0,
+) -> MarginSolution:
+    """Descend from `start` = (w, b), or from 0.
+
+    Parameters
+    ----------
+    problem : MarginProblem
+        For the losses of a margin; with the hinge this is subgradient descent.
+    start : array of shape (d + 1,) or None
+    tol : float
+        Relative change of the objective at which to stop.
+    bounds : "lazy", "sorted" or "full"
+    limits : (max_iter, time_limit)
+        -1 and None: none.
+    rows : MarginRows or None
+        The rows of problem.X where the caller has read them.
+    step : float
+        The first step.
+    """
+    require_margins(problem, "gradient")
+    began = time.perf_counter()
+    rows = read_rows(problem.X) if rows is None else rows
+    theta = np.zeros(problem.d + 1) if start is None else np.ascontiguousarray(start, float)
+    scale = 1.0 / float(problem.weights.sum())
+    options = _core.DescentOptions()
+    options.lam = scale
+    options.bias_lam = scale if problem.offset == "penalised" else 0.0
+    options.has_bias = problem.offset != "none"
+    options.tol, options.step, options.max_iter = tol, step, limits[0]
+    sums = _core.MarginSums(make_task(problem, rows, scale * problem.weights), bounds)
+    found = _core.descend(sums, theta, options, limits[1] or 0.0)
+    objective, gradient = full_evaluation(problem, rows, found.theta)
+    squares = float(gradient @ gradient)
+    info = Info(
+        status=Status(found.status),
+        objective=objective,
+        duality_gap=0.5 * squares,
+        kkt_violation=float(np.sqrt(squares)),
+        n_iter=found.n_iter,
+        n_rows_computed=sums.n_examined,
+        seed="cold" if start is None else "given",
+        solve_time=time.perf_counter() - began,
+    )
+    coef, bias = found.theta[:-1], float(found.theta[-1])
+    return MarginSolution(problem, coef, bias, rows.dots(coef) + bias, info, sums)

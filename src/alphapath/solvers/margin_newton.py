@@ -1,0 +1,288 @@
+"""Newton's method on a MarginProblem, along a sequence of C.
+
+    minimise  1/2 |theta|^2 + C sum_i c_i loss(m_i)
+
+On fixed segments of the loss the objective is quadratic; the sums over all rows follow from a few
+moments that change only when a row crosses a kink, and lazy bounds say which rows may have. Up to
+MAX_GRAM features the second moments are kept as a matrix and each system is solved exactly, beyond
+by conjugate gradients over the rows on the parabola.
+
+A narrow Huber loss is curved for few rows only, so far from the optimum its Newton steps mean
+little: it is reached through wider ones. The hinge has no second derivative at all: it is the limit
+of Huber losses whose width shrinks until the duality gap of the hinge itself is small enough.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..errors import SolverMismatch
+from ..margin_problem import MarginProblem
+from ..margin_solution import MarginSolution
+from ..problem import FloatArray
+from ..solution import Info, Status
+from .lapack import single_threaded
+from .margin_rows import full_evaluation, make_task, read_rows, require_margins
+
+#: Features up to which the matrix of second moments is kept.
+MAX_GRAM = 1200
+#: The width of the first Huber loss on the way to a narrow one or to the hinge (at theta = 0 all
+#: rows are on its curve), and by what it shrinks.
+FIRST_WIDTH = 2.0
+SHRINKING = 0.3
+MIN_WIDTH = 1e-7
+#: Folds whose passes over the data are shared.
+MAX_TOGETHER = 8
+
+
+@dataclass(frozen=True)
+class NewtonLimits:
+    """Gap relative to the objective, systems solved per C, seconds (None: no limit)."""
+
+    tol: float = 1e-4
+    max_iter: int = 200
+    time_limit: float | None = None
+
+
+class NewtonPath:
+    """Solutions of one problem for one C after the other, each begun from the last.
+
+    Parameters
+    ----------
+    problem : MarginProblem
+        The weights are those of C = 1.
+    limits : NewtonLimits
+    rows : MarginRows or None
+        The rows of problem.X where the caller has read them.
+    gram : array of shape (D, D) or None
+        sum_i c_i x_i x_i' (lower triangle), where the caller has it.
+
+    Examples
+    --------
+    >>> problem = MarginProblem(np.eye(2), [1.0, -1.0], [1.0, 1.0], offset="none")
+    >>> path = NewtonPath(problem)
+    >>> [round(float(path.solve(C).coef[0]), 6) for C in (0.5, 2.0)]
+    [0.5, 0.8]
+    """
+
+    def __init__(
+        self,
+        problem: MarginProblem,
+        limits: NewtonLimits | None = None,
+        *,
+        rows: _core.MarginRows | None = None,
+        gram: FloatArray | None = None,
+    ) -> None:
+        require_margins(problem, "newton")
+        self.problem = problem
+        self.limits = limits or NewtonLimits()
+        self.rows = read_rows(problem.X) if rows is None else rows
+        self._width = FIRST_WIDTH
+        smooth = replace(problem, loss="huber", width=FIRST_WIDTH)
+        task = make_task(problem if problem.loss == "squared_hinge" else smooth, self.rows)
+        self._native = _core.NewtonPath(task, native_options(problem, self.limits), gram)
+
+    def start_from(self, coef: FloatArray, bias: float = 0.0) -> None:
+        """Move to (coef, bias), from which the next solve begins."""
+        has_bias = self.problem.offset != "none"
+        theta = np.append(coef, bias) if has_bias else np.asarray(coef, dtype=np.float64)
+        self._native.move_to(np.ascontiguousarray(theta))
+
+    def solve(self, C: float = 1.0) -> MarginSolution:
+        """The solution for the weights C * problem.weights."""
+        info, coef, bias = self.step(C)
+        problem = self.problem.with_weights(C * self.problem.weights)
+        return MarginSolution(problem, coef, bias, self.rows.dots(coef) + bias, info)
+
+    def step(self, C: float) -> tuple[Info, FloatArray, float]:
+        """The same without decision values: how the solve went, coef and bias."""
+        if not 0.0 < C < np.inf:
+            raise ValueError(f"C is {C}; it must be positive and finite.")
+        began = time.perf_counter()
+        with single_threaded():
+            if self.problem.loss == "hinge":
+                result, gap = self._solve_hinge(C, began)
+            elif self.problem.loss == "huber":
+                result = self._solve_huber(C, began)
+                gap = result.gap
+            else:
+                result = self._native.solve(C, self._time_left(began))
+                gap = result.gap
+        theta = self._theta()
+        objective, squares = self._objective(C, theta, result)
+        info = Info(
+            status=Status(result.status),
+            objective=objective,
+            duality_gap=gap,
+            kkt_violation=float(np.sqrt(squares)),
+            n_iter=result.n_iter,
+            n_rows_computed=self._native.n_examined,
+            solve_time=time.perf_counter() - began,
+        )
+        return info, theta[:-1].copy(), float(theta[-1])
+
+    def _theta(self) -> FloatArray:
+        theta: FloatArray = self._native.theta
+        return np.append(theta, 0.0) if self.problem.offset == "none" else theta
+
+    def _objective(self, C: float, theta: FloatArray, result: Any) -> tuple[float, float]:
+        """Objective and squared gradient norm."""
+        if self.problem.loss != "hinge":
+            return result.objective, 2.0 * result.gap
+        problem = self.problem.with_weights(C * self.problem.weights)
+        objective, gradient = full_evaluation(problem, self.rows, theta)
+        return objective, float(gradient @ gradient)
+
+    def _time_left(self, began: float) -> float:
+        """Seconds for the native solver, where 0 means no limit."""
+        limit = self.limits.time_limit
+        return 0.0 if limit is None else max(limit - (time.perf_counter() - began), 1e-6)
+
+    def _set_width(self, width: float) -> None:
+        self._width = width
+        self._native.set_loss(_core.MarginLoss.huber(width))
+
+    def _solve_huber(self, C: float, began: float) -> Any:
+        """From the last C; without one, or where that stalls, through wider losses."""
+        target = self.problem.width
+        if self._width == target:
+            result = self._native.solve(C, self._time_left(began))
+            if result.status != Status.STALLED:
+                return result
+        width = max(FIRST_WIDTH, target)
+        n_iter = 0
+        while True:
+            self._set_width(width)
+            result = self._native.solve(C, self._time_left(began))
+            n_iter += result.n_iter
+            if width == target or result.status in (Status.TIME_LIMIT, Status.INTERRUPTED):
+                return _Counted(result.status, n_iter, result.objective, result.gap)
+            width = max(target, SHRINKING * width)
+
+    def _solve_hinge(self, C: float, began: float) -> tuple[Any, float]:
+        """Huber losses of shrinking width until the gap of the hinge is within tol."""
+        hinge = self.problem.with_weights(C * self.problem.weights)
+        # A neighbouring C needs about the same width: step back once, do not begin anew.
+        self._width = min(FIRST_WIDTH, self._width / SHRINKING)
+        n_iter = 0
+        while True:
+            smooth = replace(hinge, loss="huber", width=self._width)
+            self._set_width(self._width)
+            result = self._native.solve(C, self._time_left(began))
+            n_iter += result.n_iter
+            objective, gap = hinge_gap(hinge, smooth, self.rows, self._theta())
+            if gap <= self.limits.tol * abs(objective):
+                return _Counted(Status.SOLVED, n_iter), gap
+            if result.status in (Status.TIME_LIMIT, Status.INTERRUPTED, Status.ITERATION_LIMIT):
+                return _Counted(result.status, n_iter), gap
+            if self._width <= MIN_WIDTH:
+                return _Counted(Status.STALLED, n_iter), gap
+            self._width *= SHRINKING
+
+
+class JointPaths:
+    """Paths of several folds side by side: every move of all of them reads the data once.
+
+    Parameters
+    ----------
+    problems : list of MarginProblem
+        One a fold, at most MAX_TOGETHER, on the same X and targets; a row of weight 0 is held out,
+        of one fold at most. For the squared hinge and at most MAX_GRAM features.
+    limits : NewtonLimits
+    rows : MarginRows
+    grams : list of arrays
+        One a fold as for NewtonPath, or empty.
+    """
+
+    def __init__(
+        self,
+        problems: list[MarginProblem],
+        limits: NewtonLimits,
+        *,
+        rows: _core.MarginRows,
+        grams: list[FloatArray],
+    ) -> None:
+        first = problems[0]
+        require_margins(first, "newton")
+        if first.loss != "squared_hinge" or not keeps_gram(first):
+            raise SolverMismatch(
+                f"Paths side by side are for the squared_hinge loss and at most "
+                f"{MAX_GRAM} features, but the loss is {first.loss} and there are {first.d}; use "
+                f"one NewtonPath a fold."
+            )
+        tasks = [make_task(problem, rows) for problem in problems]
+        self._time_limit = limits.time_limit or 0.0
+        self._native = _core.JointPaths(tasks, native_options(first, limits), grams)
+
+    def step(self, C: float) -> tuple[list[_core.NewtonResult], FloatArray]:
+        """How each solve went, and the decision value of each row where it is held out."""
+        results = self._native.solve(C, self._time_limit)
+        if any(result.status == Status.INTERRUPTED for result in results):
+            raise KeyboardInterrupt
+        values: FloatArray = self._native.held_out_values
+        return results, values
+
+
+def native_options(problem: MarginProblem, limits: NewtonLimits) -> _core.NewtonOptions:
+    """The offset of the problem and the limits, for the native paths."""
+    options = _core.NewtonOptions()
+    options.has_bias = problem.offset != "none"
+    options.bias_penalty = 1.0 if problem.offset == "penalised" else 0.0
+    options.keeps_gram = keeps_gram(problem)
+    options.tol, options.max_iter = limits.tol, limits.max_iter
+    return options
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """A NewtonResult over several widths."""
+
+    status: int
+    n_iter: int
+    objective: float = np.nan
+    gap: float = np.nan
+
+
+def hinge_gap(
+    hinge: MarginProblem, smooth: MarginProblem, rows: _core.MarginRows, theta: FloatArray
+) -> tuple[float, float]:
+    """The hinge objective at theta, and its gap to the dual point that the slopes of `smooth` give.
+
+    alpha_i = -c_i smooth'(m_i) lies in [0, c_i], and sum alpha - 1/2 |sum alpha y x|^2 is the dual.
+    """
+    objective, _ = full_evaluation(hinge, rows, theta)
+    w, b = theta[:-1], float(theta[-1])
+    values = rows.dots(np.ascontiguousarray(w)) + b
+    alpha = smooth.weights * np.abs(smooth.slopes(values))
+    _, gradient = full_evaluation(smooth, rows, theta)
+    u = w - gradient[:-1]
+    dual = float(alpha.sum()) - 0.5 * float(u @ u)
+    if hinge.offset == "penalised":
+        dual -= 0.5 * (b - float(gradient[-1])) ** 2
+    elif hinge.offset == "free":  # what is left of sum alpha y = 0 counts against the bound
+        dual -= abs(float(gradient[-1])) * (1.0 + abs(b))
+    return objective, objective - dual
+
+
+def keeps_gram(problem: MarginProblem) -> bool:
+    """Whether the second moments are kept as a matrix."""
+    return problem.d <= MAX_GRAM
+
+
+def solve(
+    problem: MarginProblem,
+    start: tuple[FloatArray, float] | None = None,
+    *,
+    limits: NewtonLimits | None = None,
+    rows: _core.MarginRows | None = None,
+) -> MarginSolution:
+    """Minimise from `start` = (coef, bias), or from 0."""
+    path = NewtonPath(problem, limits, rows=rows)
+    if start is not None:
+        path.start_from(*start)
+    return path.solve()
