@@ -90,7 +90,8 @@ public:
     const Seed seed = step.seed == Seed::climb
                           ? choose_along_c(old_box.problem(family_), old_box, parent.beta, factor)
                           : step.seed;
-    if (seed == Seed::keep && parent.status == Status::solved && factor >= 1)
+    if (seed == Seed::keep && parent.status == Status::solved && factor >= 1 &&
+        box.total == old_box.total)
       if (std::optional<SolveResult> same = take_over(problem, parent, options.tol))
         return {std::move(*same), seed, 0};
 
