@@ -1,4 +1,9 @@
-"""Fit, then check the answer without trusting the solver."""
+"""
+Certify a model
+===============
+
+Fit, then check the answer without trusting the solver.
+"""
 
 from sklearn.datasets import load_diabetes
 

@@ -1,4 +1,9 @@
-"""Solve for growing C, each time from the last solution scaled to the new box."""
+"""
+Walk along C
+============
+
+Solve for growing C, each time from the last solution scaled to the new box.
+"""
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer

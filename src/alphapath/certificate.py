@@ -24,7 +24,7 @@ class Certificate:
     objective : float
         The minimised dual.
     primal_objective : float
-        1/2 |w|^2 plus the weighted losses at this beta and bias (plus bias times sum(beta)).
+        ``1/2 |w|^2`` plus the weighted losses at this beta and bias (plus bias times sum(beta)).
     duality_gap : float
         primal_objective + objective, summed instance by instance; 0 at the optimum.
     kkt_violation : float
@@ -32,7 +32,7 @@ class Certificate:
     box_violation : float
         The furthest that any beta lies outside its box.
     sum_violation : float
-        |sum(beta) - total|, 0 for a problem without the sum constraint.
+        ``abs(sum(beta) - total)``, 0 for a problem without the sum constraint.
     n_support : int
         Number of nonzero beta.
     """
@@ -95,7 +95,14 @@ def certify(problem: Problem, beta: ArrayLike, bias: float | None = None) -> Cer
 
     Examples
     --------
-    >>> certify(solution.problem, solution.beta, solution.bias).is_optimal(1e-3)  # doctest: +SKIP
+    >>> import numpy as np
+    >>> from alphapath import Problem, certify
+    >>> from alphapath.kernels import KernelStore, Rbf
+    >>> from alphapath.solvers import smo
+    >>> view = KernelStore(np.array([[0.0], [1.0], [2.0], [3.0]])).view(Rbf(gamma=0.5))
+    >>> problem = Problem.classification(view, [-1.0, -1.0, 1.0, 1.0], weights=np.full(4, 10.0))
+    >>> solution = smo.solve(problem)
+    >>> certify(problem, solution.beta, solution.bias).is_optimal(1e-3)
     True
     """
     values = np.asarray(beta, dtype=np.float64)

@@ -81,8 +81,14 @@ class Problem:
 
     Examples
     --------
-    >>> problem = Problem.classification(view, y, weights)          # doctest: +SKIP
-    >>> fold = problem.with_held_out(mask)                          # doctest: +SKIP
+    >>> import numpy as np
+    >>> from alphapath import Problem
+    >>> from alphapath.kernels import KernelStore, Rbf
+    >>> view = KernelStore(np.array([[0.0], [1.0], [2.0], [3.0]])).view(Rbf(gamma=0.5))
+    >>> problem = Problem.classification(view, [-1.0, -1.0, 1.0, 1.0], weights=np.full(4, 10.0))
+    >>> fold = problem.with_held_out(np.array([True, False, False, False]))
+    >>> fold.upper
+    array([ 0.,  0., 10., 10.])
     """
 
     kernel: KernelView
@@ -270,7 +276,7 @@ class Problem:
     def regression(
         cls, kernel: KernelView, y: ArrayLike, weights: ArrayLike, epsilon: float
     ) -> Problem:
-        """SVR: targets y, |beta_i| <= c_i, sum 0."""
+        """SVR: targets y, ``abs(beta_i) <= c_i``, sum 0."""
         targets = freeze(y, "y")
         ones = np.ones_like(targets)
         return cls(kernel, targets, freeze(weights, "weights"), -ones, ones, epsilon=epsilon)

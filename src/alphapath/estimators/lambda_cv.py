@@ -68,8 +68,14 @@ def cross_validate_path(
 
     Examples
     --------
-    >>> result = cross_validate_path(QuadraticLossSVC(), X, y)       # doctest: +SKIP
-    >>> best = QuadraticLossSVC(lam=result.best_lambda_).fit(X, y)   # doctest: +SKIP
+    >>> from sklearn.datasets import make_moons
+    >>> from alphapath import QuadraticLossSVC
+    >>> from alphapath.model_selection import cross_validate_path
+    >>> X, y = make_moons(60, noise=0.3, random_state=0)
+    >>> result = cross_validate_path(QuadraticLossSVC(gamma=1.0), X, y, cv=3)
+    >>> best = QuadraticLossSVC(gamma=1.0, lam=result.best_lambda_).fit(X, y)
+    >>> bool(best.score(X, y) > 0.8)
+    True
     """
     X = check_array(X, accept_sparse="csr", dtype=np.float64)
     labels = np.asarray(y)

@@ -27,6 +27,8 @@ from .merge_rows import MergedRows, keep_rows, merge_rows
 class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
     """One-class SVM with squared slacks, solved to a given feasibility gap.
 
+    The problem is ::
+
         minimise  1/2 |w|^2 + C/2 sum xi_i^2    subject to  w'phi(x_i) >= 1 - xi_i
 
     A row is an inlier where w'phi(x) >= 1. At the optimum every support vector lies just outside,
@@ -63,7 +65,7 @@ class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
         Rows with a positive beta; `support_vectors_` and `dual_coef_` (of shape (1, n_support)) are
         theirs.
     offset_ : float
-        1.0; decision_function = score_samples - offset_.
+        1.0; ``decision_function = score_samples - offset_``.
     n_iter_ : int
     relative_gap_ : float
         The gap of the returned model.

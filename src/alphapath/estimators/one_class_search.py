@@ -48,7 +48,7 @@ class OneClassSearch(OutlierMixin, BaseEstimator):
         Costs of edges for plan="arborescence": (parent, child) to a number, with parent -1 for a
         cold start; nodes count from narrow to wide and within a width from small to large C.
     refit : bool, default=True
-        Whether to set best_estimator_ and offer its methods.
+        Whether to set `best_estimator_` and offer its methods.
     n_parts : int, default=1
         Parts that the tree is cut into, each begun from nothing.
     n_jobs : int or None, default=None
@@ -169,7 +169,7 @@ class OneClassSearch(OutlierMixin, BaseEstimator):
     # -- what a fitted search offers
 
     def estimator_at(self, index: int) -> OneClassMaxMinOver:
-        """The fitted estimator of a node, a row of results_; nothing is solved again."""
+        """The fitted estimator of a node, a row of `results_`; nothing is solved again."""
         check_is_fitted(self, "results_")
         return self._models.model_of(index)
 

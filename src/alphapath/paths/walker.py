@@ -288,7 +288,15 @@ def polish(solution: Solution) -> Solution:
 
     Examples
     --------
-    >>> exact = polish(smo.solve(problem))                       # doctest: +SKIP
+    >>> import numpy as np
+    >>> from alphapath import Problem
+    >>> from alphapath.kernels import KernelStore, Rbf
+    >>> from alphapath.paths import polish
+    >>> from alphapath.solvers import smo
+    >>> view = KernelStore(np.array([[0.0], [1.0], [2.0], [3.0]])).view(Rbf(gamma=0.5))
+    >>> problem = Problem.classification(view, [-1.0, -1.0, 1.0, 1.0], np.full(4, 10.0))
+    >>> bool(polish(smo.solve(problem)).info.kkt_violation < 1e-12)
+    True
     """
     begin = time.perf_counter()
     walker = Walker.of_problem(solution.problem)

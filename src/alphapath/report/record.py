@@ -46,7 +46,7 @@ def record_search(
     >>> X, y = load_iris(return_X_y=True)
     >>> search = SVMSearchCV(SVC(gamma=0.1), {"C": [0.1, 1.0, 10.0]}).fit(X, y)
     >>> record_search(search, X=X, y=y)["best"]["params"]
-    {'C': 10.0}
+    {'C': 1.0}
     """
     results = search.cv_results_
     record: dict[str, Any] = {"format": FORMAT, "layout": LAYOUT, "version": __version__}
