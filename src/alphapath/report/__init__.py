@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from .html import write_report
+from .margin_display import MarginDisplay
 from .record import record_search
 from .search_display import SearchDisplay
 from .tree_display import GapDisplay, GridTreeDisplay
 
-__all__ = ["GapDisplay", "GridTreeDisplay", "SearchDisplay", "record_search", "write_report"]
+__all__ = [
+    "GapDisplay",
+    "GridTreeDisplay",
+    "MarginDisplay",
+    "SearchDisplay",
+    "record_search",
+    "write_report",
+]
