@@ -25,6 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     X = minmax_scale(X, (-1.0, 1.0))
     dump_svmlight_file(X[::2], y[::2], "train.svm", zero_based=False)
     dump_svmlight_file(X[1::2], y[1::2], "test.svm", zero_based=False)
+    dump_svmlight_file(X[y < 2], y[y < 2], "two.svm", zero_based=False)
     return tmp_path
 
 

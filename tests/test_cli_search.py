@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 import sklearn.svm
 from sklearn.datasets import load_wine
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
 from sklearn.preprocessing import minmax_scale
 
+from alphapath import QuadraticLossSVC
 from alphapath.cli import grid_options
+from alphapath.cli.data import read_data
 from conftest import Run
 
 
@@ -66,6 +68,30 @@ def test_what_the_time_does_not_suffice_for_is_left_out(run: Run) -> None:
     assert set(json.loads(Path("train.json").read_text())["cv_results"]["status"]) == {"not_run"}
     assert "unfinished" in Path("report.html").read_text(encoding="utf-8")
     assert not Path("train.model").exists()
+
+
+def test_the_iterations_saved_are_counted(run: Run) -> None:
+    code, printed, _ = run("search", "two.svm", "--count-cold")
+    assert code == 0
+    record = json.loads(Path("two.json").read_text())
+    assert record["n_iter_cold"] > sum(record["cv_results"]["n_iter"])
+    assert str(record["n_iter_cold"]) in printed
+    assert "from zero takes" in Path("report.html").read_text(encoding="utf-8")
+
+
+def test_the_path_gives_the_error_of_every_lambda(run: Run) -> None:
+    assert run("path", "two.svm", "-g", "0.1", "-v", "3", "--json", "p.json")[0] == 0
+    record = json.loads(Path("p.json").read_text())
+    data = read_data(Path("two.svm"), "c-svc")
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    for lam in (0.003, 0.3, record["best_lambda"]):
+        k = np.searchsorted(record["edges"], lam) - 1
+        peer = QuadraticLossSVC(gamma=0.1, lam=lam)
+        found = cross_val_predict(peer, data.X, data.y, cv=folds)
+        wrong = float(np.mean(found != data.y))
+        assert record["error"][k] == pytest.approx(wrong)
+    code, _, errors = run("path", "train.svm")
+    assert (code, errors.count("3 classes")) == (2, 1)
 
 
 def test_compare_agrees(run: Run) -> None:

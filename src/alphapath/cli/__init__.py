@@ -17,7 +17,7 @@ from ..version import __version__
 from .failure import INTERRUPTED, REFUSED, CommandError
 
 #: Commands in the order of the help.
-COMMANDS = ("search", "cv", "loo", "fit", "predict", "compare", "report")
+COMMANDS = ("search", "cv", "loo", "fit", "predict", "path", "compare", "report")
 
 
 def make_parser() -> argparse.ArgumentParser:

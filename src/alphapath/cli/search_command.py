@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from ..model_selection import SearchProgress, SVMSearchCV, one_standard_error
@@ -49,6 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--journal", type=Path, metavar="FILE", help="keep finished chains, resume from them"
     )
+    parser.add_argument(
+        "--count-cold",
+        action="store_true",
+        help="search a second time from zero everywhere, to count the iterations that were saved",
+    )
     files = parser.add_argument_group("files")
     files.add_argument("--model", type=Path, metavar="FILE", help="default: NAME.model")
     files.add_argument("--json", type=Path, metavar="FILE", help="default: NAME.json")
@@ -74,6 +80,8 @@ def run(options: Any) -> int:
             raise
     seconds = time.perf_counter() - begin - getattr(search, "refit_time_", 0.0)
     extra = write_model(options, data, search) if hasattr(search, "best_estimator_") else {}
+    if options.count_cold and code == 0:
+        extra["n_iter_cold"] = count_cold(search, data)
     record = record_search(
         search,
         X=data.X,
@@ -134,6 +142,12 @@ def write_model(options: Any, data: Data, search: Any) -> dict[str, Any]:
     }
 
 
+def count_cold(search: Any, data: Data) -> int:
+    """Iterations of the same search where every solve begins from zero."""
+    cold = clone(search).set_params(seeding="none", refit=False, journal=None, time_limit=None)
+    return int(np.sum(cold.fit(data.X, data.y).cv_results_["n_iter"]))
+
+
 def show(data: Data, scale: str, record: dict[str, Any]) -> None:
     """The best cells, and what was chosen."""
     results = record["cv_results"]
@@ -162,6 +176,8 @@ def show(data: Data, scale: str, record: dict[str, Any]) -> None:
         ("data", describe(data, scale)),
         ("search", f"{n_solved} SVMs, {n_iter} iterations in {seconds_text(record['seconds'])}"),
     ]
+    if "n_iter_cold" in record:
+        rows.append(("iterations from zero", record["n_iter_cold"]))
     if "best" in record:
         for name, words in (("best", "best"), ("simplest", "one standard error")):
             own = record[name]
