@@ -1,6 +1,9 @@
-"""A grid of C and kernel widths for one class, walked along a tree; draws the tree.
+"""
+A grid for one class, along a tree
+==================================
 
-python examples/one_class_grid.py tree.png
+A grid of C and kernel widths for one class, walked along a tree of solutions;
+``python examples/one_class_grid.py tree.png`` draws the tree.
 """
 
 from __future__ import annotations

@@ -51,7 +51,15 @@ class GridTreeDisplay:
 
     Examples
     --------
-    >>> GridTreeDisplay.from_estimator(search).figure_.savefig("tree.png")   # doctest: +SKIP
+    >>> import numpy as np
+    >>> from alphapath import OneClassMaxMinOver
+    >>> from alphapath.model_selection import OneClassSearch
+    >>> from alphapath.report import GridTreeDisplay
+    >>> X = np.random.default_rng(0).normal(size=(40, 2))
+    >>> grid = {"C": [1.0, 10.0, 100.0], "sigma": [0.5, 1.0]}
+    >>> search = OneClassSearch(OneClassMaxMinOver(), grid).fit(X)
+    >>> sorted(GridTreeDisplay.from_estimator(search).axes_)
+    ['edges', 'tree']
     """
 
     def __init__(
@@ -170,8 +178,13 @@ class GapDisplay:
 
     Examples
     --------
-    >>> model = OneClassMaxMinOver(solver="maxminover").fit(X)              # doctest: +SKIP
-    >>> GapDisplay.from_estimator(model).figure_.savefig("gap.png")         # doctest: +SKIP
+    >>> import numpy as np
+    >>> from alphapath import OneClassMaxMinOver
+    >>> from alphapath.report import GapDisplay
+    >>> X = np.random.default_rng(0).normal(size=(40, 2))
+    >>> model = OneClassMaxMinOver(C=10, sigma=1.0, solver="maxminover").fit(X)
+    >>> GapDisplay.from_estimator(model).ax_.get_yscale()
+    'log'
     """
 
     def __init__(self, trace: FloatArray, gap_tol: float | None = None) -> None:
