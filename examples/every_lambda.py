@@ -1,4 +1,9 @@
-"""The exact error curve over lambda, its minimum, and the model chosen by it."""
+"""
+The error for every lambda
+==========================
+
+The exact error curve over lambda, its minimum, and the model chosen by it.
+"""
 
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split

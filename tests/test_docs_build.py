@@ -83,7 +83,11 @@ def public_names() -> Iterator[tuple[str, str]]:
 
 def is_called(thing: Any) -> bool:
     """Functions, estimators and displays; values that these return are shown by their examples."""
-    return inspect.isfunction(thing) or hasattr(thing, "fit") or hasattr(thing, "plot")
+    return (
+        inspect.isfunction(thing)
+        or hasattr(thing, "fit")
+        or getattr(thing, "__name__", "").endswith("Display")
+    )
 
 
 @pytest.mark.parametrize(("module", "name"), list(public_names()))
