@@ -55,6 +55,11 @@ BENCHMARKS = {
     ),
     "margins": Benchmark("margins", "gradient descent and Pegasos with margin bounds", True),
     "linear_search": Benchmark("linear_search", "the search over C against LIBLINEAR -C", True),
+    "incremental": Benchmark(
+        "incremental", "exact updates against single ones, warm SMO and refits", True
+    ),
+    "c_path": Benchmark("c_path", "exact C paths, certified, and cross-validated", True),
+    "weight_path": Benchmark("weight_path", "the weight path against warm SMO", False),
     "memory": Benchmark("memory", "resident memory over 10,000 fits", True),
     "row_cache": Benchmark("row_cache", "time and rows computed against the memory limit", False),
     "smooth": Benchmark(

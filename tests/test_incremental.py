@@ -28,7 +28,9 @@ Array = Any
 def check_equals_fresh(model: Any, X: Array, y: Array, sample_weight: Array = None) -> None:
     """Objective within 1e-10, decision values within 1e-7, KKT violation at most 1e-8."""
     fresh = type(model)(**model.get_params()).set_params(tol=1e-9).fit(X, y, sample_weight)
-    np.testing.assert_allclose(model.objective_, fresh.objective_, rtol=1e-10, atol=1e-11)
+    # The fresh fit ends at a tolerance: its own gap says how far it may be from the optimum.
+    gap = 1e-11 + np.max(fresh.duality_gap_)
+    np.testing.assert_allclose(model.objective_, fresh.objective_, rtol=1e-10, atol=gap)
     found = model.certify(X, y, sample_weight)
     certificates = found if isinstance(found, list) else [found]
     for certificate in certificates:

@@ -126,6 +126,9 @@ void bind_walker(nb::module_& m) {
           },
           "beta"_a, "weights"_a, "Begin at a feasible beta.")
       .def(
+          "copy", [](const HeldWalker& self) { return HeldWalker(self); },
+          "Another walker at the same place, on the same kernel.")
+      .def(
           "grow", [](HeldWalker& self) { self.walker.grow(); }, "The kernel has more slots.")
       .def(
           "aim",

@@ -11,6 +11,14 @@
 
 namespace alphapath {
 
+PathFactor::PathFactor(const PathFactor& other) : ones_(other.ones_) {
+  reserve(other.size_);
+  size_ = other.size_;
+  for (std::size_t c = 0; c < size_; ++c)
+    std::copy_n(other.lower_.data() + c * other.capacity_ + c, size_ - c,
+                lower_.data() + c * capacity_ + c);
+}
+
 void PathFactor::reserve(std::size_t m) {
   if (m <= capacity_)
     return;

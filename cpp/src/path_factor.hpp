@@ -19,6 +19,9 @@ namespace alphapath {
 
 class PathFactor {
 public:
+  PathFactor() = default;
+  PathFactor(const PathFactor& other);
+
   std::size_t size() const { return size_; }
   void clear() { size_ = 0; }
 

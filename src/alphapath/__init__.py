@@ -13,6 +13,7 @@ from .estimators import (
     QuadraticLossSVC,
     SmoothSVC,
     SmoothSVR,
+    TransductiveSVC,
 )
 from .problem import Problem, Start
 from .solution import Info, Solution, Status
@@ -34,6 +35,7 @@ __all__ = [
     "Solution",
     "Start",
     "Status",
+    "TransductiveSVC",
     "__version__",
     "certify",
 ]

@@ -601,6 +601,9 @@ class PathWalker:
     def start(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
         """Begin at a feasible beta."""
 
+    def copy(self) -> PathWalker:
+        """Another walker at the same place, on the same kernel."""
+
     def grow(self) -> None:
         """The kernel has more slots."""
 

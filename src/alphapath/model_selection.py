@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from .estimators.cross_validation import cross_validate
-from .estimators.lambda_cv import LambdaCVResult, cross_validate_path
+from .estimators.lambda_cv import LambdaCVResult
 from .estimators.leave_one_out import LeaveOneOutResult, leave_one_out
 from .estimators.linear_search import LinearSearchResult, linear_c_search
 from .estimators.one_class_search import OneClassSearch
+from .estimators.path_validation import PathValidation, cross_validate_path
 from .estimators.search_cv import SVMSearchCV
 from .search.one_standard_error import one_standard_error
 from .search.progress import SearchProgress
@@ -16,6 +17,7 @@ __all__ = [
     "LeaveOneOutResult",
     "LinearSearchResult",
     "OneClassSearch",
+    "PathValidation",
     "SVMSearchCV",
     "SearchProgress",
     "cross_validate",

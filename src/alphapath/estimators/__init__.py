@@ -10,6 +10,7 @@ from .quadratic_loss import QuadraticLossSVC
 from .smooth import SmoothSVC, SmoothSVR
 from .svc import SVC
 from .svr import SVR
+from .transductive import TransductiveSVC
 
 __all__ = [
     "SVC",
@@ -21,4 +22,5 @@ __all__ = [
     "QuadraticLossSVC",
     "SmoothSVC",
     "SmoothSVR",
+    "TransductiveSVC",
 ]

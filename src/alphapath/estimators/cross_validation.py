@@ -71,13 +71,14 @@ def cross_validate(
         Threads, by joblib; the results do not depend on it.
     params : dict, default=None
         {"sample_weight": array of shape (n_samples,)} or nothing.
-    seeding : {"auto", "none"} or a name of `alphapath.seeds.SEEDS`, default="auto"
-        "none" solves every fold from zero. "avg", "top" and "greedy" begin from the solution on
-        all data; the others from the last fold or, where folds overlap (repeated or shuffled
-        cross-validation), from the nearest one solved before. "auto" is "greedy": from all data
-        for ten folds or more, else from the nearest fold; it goes on from zero where the first
-        folds show that this is cheaper. A smooth SVM knows "auto", from the model on all data, and
-        "none".
+    seeding : {"auto", "none", "decremental"} or a name of `alphapath.seeds.SEEDS`, default="auto"
+        "none" solves every fold from zero. "decremental" follows the exact path from the solution
+        on all data (to rounding, whatever `tol`; kernel in float64). "avg", "top" and "greedy"
+        begin from the solution on all data; the others from the last fold or, where folds overlap
+        (repeated or shuffled cross-validation), from the nearest one solved before. "auto" is
+        "greedy": from all data for ten folds or more, else from the nearest fold; it goes on from
+        zero where the first folds show that this is cheaper. A smooth SVM knows "auto", from the
+        model on all data, and "none".
     return_train_score, return_estimator, return_indices : bool, default=False
         As in scikit-learn. For an estimator of scikit-learn, so are the returned ones.
     error_score : "raise" or number, default=nan

@@ -79,9 +79,10 @@ def leave_one_out(
     y : array-like of shape (n_samples,), default=None
     sample_weight : array-like of shape (n_samples,), default=None
         A row of weight 0 trains nothing; its value is the full model's.
-    seeding : {"auto", "none"} or a name of `alphapath.seeds.SEEDS`, default="auto"
+    seeding : {"auto", "none", "decremental"} or a name of `alphapath.seeds.SEEDS`, default="auto"
         How a refit begins: "auto" withdraws the row along the exact path of the free set, "none"
-        begins from zero; a smooth SVM knows only these two.
+        begins from zero; "decremental" follows the exact path to its end (to rounding, whatever
+        `tol`). A smooth SVM knows only the first two.
     only_errors : bool, default=False
         For classifiers: only predictions are wanted. A row on the wrong side in the model on all
         data stays there without it and needs no refit; other refits end as soon as the sign is

@@ -89,10 +89,6 @@ class OnlineSet:
             self._X[positions] if self._view is None else self._view.rows_at(self._slots[positions])
         )
 
-    def check_room(self, n_rows: int) -> None:
-        """Refuse more rows than the memory limit allows, before anything is changed."""
-        GrowingView(self.kernel, self.memory_limit).check_room(n_rows)
-
     def begin(self, rows: Rows, betas: list[FloatArray]) -> None:
         """Take over a fitted model: its rows and a feasible beta a problem."""
         self._X, self.targets, self.sample_weight = rows.X, rows.targets, rows.sample_weight

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
+from sklearn.utils.multiclass import _ovr_decision_function
 
 from ..problem import FloatArray, KernelView, Problem
 from . import one_vs_one
@@ -178,7 +178,6 @@ class SVC(ClassifierMixin, UpdatingSVM):
         self.classes_ = labels
 
     def _check_new_targets(self, y: Any, sample_weight: FloatArray) -> FloatArray:
-        check_classification_targets(y)
         codes = np.searchsorted(self.classes_, y)
         is_known = self.classes_[np.minimum(codes, len(self.classes_) - 1)] == y
         if not is_known.all():

@@ -12,6 +12,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..kernels.growing import GrowingView
+from ..solution import Solution
 from . import training
 from .base import BaseSVM
 from .merge_rows import MergedRows
@@ -95,6 +97,33 @@ class UpdatingSVM(BaseSVM):
         positions = self._check_positions(forget)
         return self._change(self._check_addition(X_add, y_add, sample_weight), positions)
 
+    def take_solution(
+        self,
+        solution: Solution,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        C: float | None = None,
+    ) -> Self:
+        """Become the fitted model of a Solution on the rows of X (of a path, say).
+
+        Examples
+        --------
+        >>> SVC().take_solution(path.at(10.0), X, y, C=10.0)         # doctest: +SKIP
+        """
+        if C is not None:
+            self.set_params(C=C)
+        rows = self._prepare(X, y, sample_weight, merge=False)
+        self._weight_scale(rows.targets, rows.weights)
+        support = np.flatnonzero(solution.beta)
+        self._pack([(support, solution.beta[support])], rows.targets)
+        self.support_vectors_ = rows.X[self.support_]
+        self.intercept_ = np.array([solution.bias])
+        self._remember(rows)
+        self._report([solution.info], training.Budget(self.tol, self.max_iter, None))
+        return self
+
     # -- checks: all of them before anything changes
 
     def _check_addition(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Rows:
@@ -119,7 +148,7 @@ class UpdatingSVM(BaseSVM):
             and X.ndim == 2
             and y.shape == X.shape[:1]
             and y.size > 0
-            and (y.dtype == np.float64 if self._targets == "numbers" else y.dtype.kind in "iuU")
+            and (y.dtype == np.float64 if self._targets == "numbers" else y.dtype.kind in "iuUf")
             and X.shape[1] == getattr(self, "n_features_in_", 0)
             and not hasattr(self, "feature_names_in_")
             and np.isfinite(X).all()
@@ -215,7 +244,7 @@ class UpdatingSVM(BaseSVM):
             raise ValueError(
                 f"All {online.n} rows would be forgotten; at least one must stay in the model."
             )
-        online.check_room(n_new + forget.size)
+        GrowingView.check_size(n_new + forget.size, self.memory_limit)
         answers = online.change(add, forget, self._problems_of)
         self._online, self._fitted_rows = online, None
         betas = []

@@ -53,20 +53,21 @@ class GrowingView:
         """What the memory limit leaves beside the matrix."""
         return max(self.memory_limit - self.gram.nbytes, 0)
 
-    def check_room(self, n_more: int) -> None:
+    @staticmethod
+    def check_size(n: int, memory_limit: int | float | str | None) -> None:
         """Refuse rows for which the matrix would not fit, before anything is changed."""
-        n = int(self._is_used.sum()) + n_more
+        limit = parse_memory_limit(memory_limit)
         needed = n * row_bytes(n, "float64")
-        if needed > self.memory_limit:
+        if needed > limit:
             raise KernelError(
                 f"The kernel matrix of {n} rows takes {needed} bytes, and memory_limit is "
-                f"{self.memory_limit}; raise memory_limit, or forget rows (window=)."
+                f"{limit}; raise memory_limit, or forget rows (window=)."
             )
 
     def insert(self, X: Any) -> IntArray:
         """Slots for the rows of X, their kernel values computed."""
         count = X.shape[0]
-        self.check_room(count)
+        self.check_size(int(self._is_used.sum()) + count, self.memory_limit)
         free = np.flatnonzero(~self._is_used)
         if free.size < count:
             used = self.n - free.size

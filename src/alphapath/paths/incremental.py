@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..kernels.growing import GrowingView
-from ..problem import FloatArray
+from ..problem import FloatArray, Problem
+from ..solution import Solution
 from .walker import NOBODY, NOTHING, IntArray, Walker, Work
 
 
@@ -39,6 +40,38 @@ class Change:
     upper_scale: FloatArray = field(default_factory=lambda: NOTHING)
     remove: IntArray = field(default_factory=lambda: NOBODY)
     weights: FloatArray | None = None
+
+
+class Decrement:
+    """Exact solutions without some of the instances, each from the solution with all of them.
+
+    Leave-l-out by decrement: the betas of what is held out are driven to 0, and nothing is solved
+    again. The solution on all instances is polished once; every fold begins from a copy of it.
+
+    Parameters
+    ----------
+    full : Solution
+        On a kernel in float64.
+
+    Examples
+    --------
+    >>> folds = Decrement(full)                                     # doctest: +SKIP
+    >>> folds.without(problem.with_held_out(mask)).decision_values  # doctest: +SKIP
+    """
+
+    def __init__(self, full: Solution) -> None:
+        self._walker = Walker.of_problem(full.problem)
+        self._walker.begin(full.beta)
+
+    def without(self, problem: Problem) -> Solution:
+        """The solution of the same problem with weights that differ, 0 where held out."""
+        begin = time.perf_counter()
+        walker = self._walker.copy()
+        before = walker.native.counts
+        remove = np.flatnonzero((walker.weights > 0.0) & (problem.weights == 0.0))
+        walker.move(problem.weights, remove=remove.astype(np.int64))
+        work = Work.since(before, walker, 0, time.perf_counter() - begin)
+        return walker.solution(problem, None, work)
 
 
 class Updater:

@@ -7,6 +7,7 @@ handing over to SMO where a walk can not go on.
 
 from __future__ import annotations
 
+import copy
 import time
 from dataclasses import dataclass
 from enum import IntEnum
@@ -34,6 +35,8 @@ ROUNDING = 4.0
 ENTRY_TOL = 1e-5
 #: How often the way from a moved target back to the true one is repeated.
 N_CORRECTIONS = 3
+#: Steps after which residuals are recomputed; each adds one rounding to them.
+STEPS_ALONE = 60
 
 
 class PathStatus(IntEnum):
@@ -86,6 +89,7 @@ class Walker:
         self.upper_scale = np.zeros(view.n)
         self.weights = np.zeros(view.n)
         self.n_fallbacks = 0
+        self._n_checked = -STEPS_ALONE - 1
 
     @classmethod
     def of_problem(cls, problem: Problem) -> Walker:
@@ -97,6 +101,15 @@ class Walker:
         )
         walker.weights = problem.weights.copy()
         return walker
+
+    def copy(self) -> Walker:
+        """Another walker at the same place."""
+        other = copy.copy(self)
+        other.native = self.native.copy()
+        other.n_fallbacks = 0
+        for name in ("targets", "lower_scale", "upper_scale", "weights"):
+            setattr(other, name, getattr(self, name).copy())
+        return other
 
     def define(
         self, instances: IntArray, targets: FloatArray, lower: FloatArray, upper: FloatArray
@@ -137,6 +150,7 @@ class Walker:
 
     def begin(self, beta: FloatArray) -> None:
         """From a feasible beta, near the optimum or not, to the exact solution (the polish)."""
+        self._n_checked = -STEPS_ALONE - 1
         with single_threaded():
             status = PathStatus(self.native.start(beta, self.weights))
             if status is PathStatus.ARRIVED:
@@ -164,11 +178,14 @@ class Walker:
         self._finish(status)
 
     def _finish(self, status: PathStatus) -> None:
-        """Exact by recomputed residuals, or by the solver; weights stand still from here on."""
+        """Exact by recomputed residuals (after some steps), or by the solver."""
         if status is PathStatus.INTERRUPTED:
             raise KeyboardInterrupt
         native = self.native
+        if status is PathStatus.ARRIVED and native.counts.n_steps - self._n_checked <= STEPS_ALONE:
+            return
         zeros = np.zeros(self.view.n)
+        self._n_checked = native.counts.n_steps
         for _ in range(N_CORRECTIONS):
             if status is not PathStatus.ARRIVED:
                 break
@@ -179,6 +196,7 @@ class Walker:
         if status is PathStatus.ARRIVED and self.is_exact(native.refresh()):
             return
         self.n_fallbacks += 1
+        self._n_checked = -STEPS_ALONE - 1
         self._solve_from(native.beta(), EXACT * self._target_scale())
 
     def is_exact(self, violation: float) -> bool:

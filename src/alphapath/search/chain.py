@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import SolverMismatch
+from ..paths import Decrement
 from ..problem import FloatArray, KernelView, Problem
 from ..seeds import SEEDS
 from ..solution import Solution, Status
 from ..solvers import SOLVERS
 from ..solvers.native import Limits as SolveLimits
 from ..solvers.sequence import SequenceSolution, Steps, solve_sequence
-from .parents import COLD, FULL, Plan
+from .parents import COLD, DECREMENTAL, FULL, Plan
 from .work import estimate_work
 
 #: Seeded folds that are solved before "auto" compares their work with a cold one's.
@@ -130,6 +132,7 @@ class FoldChain:
     _stop: BaseException | None = None
     _cold_work: list[float] = field(default_factory=list)
     _seeded_work: list[float] = field(default_factory=list)
+    _decrement: Decrement | None = None
 
     def __post_init__(self) -> None:
         self._last_use = {parent: fold for fold, parent in self.plan.parents.items()}
@@ -137,6 +140,8 @@ class FoldChain:
     @property
     def n_ahead(self) -> int:
         """How many folds must be solved in turn before the others may be solved in any order."""
+        if self.plan.seed == DECREMENTAL:
+            return 1  # the first makes what the others begin from
         if self.plan.is_chain:
             return len(self.plan.parents)
         return N_PROBES if self.plan.may_give_up else 0
@@ -194,6 +199,8 @@ class FoldChain:
 
     def _solve_alone(self, problem: Problem, parent: Solution | None) -> Solution:
         start, seed_time = None, 0.0
+        if self.plan.seed == DECREMENTAL and parent is not None:
+            return self._withdraw(parent, problem)
         if parent is not None:
             begin = time.perf_counter()
             start = SEEDS[self.plan.seed](move_to_kernel(parent, problem.kernel), problem)
@@ -210,6 +217,17 @@ class FoldChain:
             size = min(size, N_PROBES - len(self._seeded_work) + is_cold)
         start = order.index(fold)
         return order[start : start + size]
+
+    def _withdraw(self, full: Solution, problem: Problem) -> Solution:
+        """The fold's exact solution by the path from the solution on all data."""
+        if problem.kernel is not full.problem.kernel:
+            raise SolverMismatch(
+                "The decremental way needs one kernel for all folds; give gamma a number."
+            )
+        self.limits.seconds_left()
+        if self._decrement is None:
+            self._decrement = Decrement(full)
+        return self._decrement.without(problem).with_seed(DECREMENTAL, 0.0)
 
     def _find_parent(self, parent: int) -> Solution | None:
         if self.gave_up or parent == COLD:

@@ -7,14 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..paths import Decrement
 from ..problem import FloatArray
 from ..seeds import SEEDS
 from ..solution import Solution
 from ..solvers.decremental import leave_out
 from .chain import Limits, out_of_time
+from .parents import DECREMENTAL
 
-#: "auto" withdraws each instance exactly; "none" begins every refit from zero.
-SEEDINGS = ("auto", "none", *SEEDS)
+#: "auto" withdraws each instance and repairs by SMO, "decremental" follows the exact path; "none"
+#: begins every refit from zero.
+SEEDINGS = ("auto", "none", DECREMENTAL, *SEEDS)
 
 
 @dataclass(frozen=True)
@@ -85,13 +88,18 @@ def _solve_each(
     values: list[float] = []
     n_iter: list[int] = []
     mask = np.zeros(full.problem.n, dtype=bool)
+    decrement = Decrement(full) if seeding == DECREMENTAL else None
     for t in instances:
         mask[t] = True
         problem = full.problem.with_held_out(mask)
         mask[t] = False
-        start = None if seeding == "none" else SEEDS[seeding](full, problem)
         try:
-            solution = limits.solve(problem, start)
+            if decrement is not None:
+                limits.seconds_left()
+                solution = decrement.without(problem)
+            else:
+                start = None if seeding == "none" else SEEDS[seeding](full, problem)
+                solution = limits.solve(problem, start)
         except (KeyboardInterrupt, TimeoutError) as reason:
             done = Refits(np.array(values), np.array(n_iter, dtype=np.int64))
             raise Unfinished(done, reason) from reason

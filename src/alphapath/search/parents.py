@@ -17,7 +17,10 @@ BoolArray = NDArray[np.bool_]
 FULL, COLD = -1, -2
 
 #: Seeds that remove instances, and so begin from the solution on all data.
-FROM_FULL = frozenset({"avg", "top", "greedy"})
+FROM_FULL = frozenset({"avg", "top", "greedy", "decremental"})
+
+#: No seed: each fold follows the exact path from the solution on all data (alphapath.paths).
+DECREMENTAL = "decremental"
 
 #: From as many folds on, "auto" solves all data first: the fit is paid back by the folds.
 MANY_FOLDS = 10
@@ -46,8 +49,8 @@ class Plan:
 
 def check_seeding(seeding: str) -> None:
     """Refuse an unknown name in one sentence."""
-    if seeding not in ("auto", "none", *SEEDS):
-        known = ", ".join(repr(name) for name in SEEDS)
+    if seeding not in ("auto", "none", DECREMENTAL, *SEEDS):
+        known = ", ".join(repr(name) for name in (DECREMENTAL, *SEEDS))
         raise ValueError(f"seeding is {seeding!r}; it must be 'auto', 'none' or one of {known}.")
 
 

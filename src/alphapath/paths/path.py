@@ -1,0 +1,289 @@
+"""Path: the exact solution as a function of one parameter t.
+
+Weights are c(t) = c0 + t dc. Between breakpoints the betas of the margin set and the bias are
+affine in t, everybody else is at a bound; a piece stores only the former, and which instance is
+where follows from the changes recorded (cpp/include/alphapath/path.hpp). `save` writes numbers
+only, never pickles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..problem import FloatArray, Problem
+from ..solution import Solution, Status, make_solution
+from ..solvers import smo
+from .validation import ValidationCurve, make_curve
+from .walker import Place, polish
+
+#: Betas held at once while a curve is computed (32 MiB of doubles).
+BLOCK_VALUES = 1 << 22
+
+PIECES = (
+    "tau",
+    "bias",
+    "bias_rate",
+    "first",
+    "members",
+    "beta",
+    "beta_rate",
+    "change_piece",
+    "change_instance",
+    "change_place",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """The exact solution on [start, end].
+
+    Parameters
+    ----------
+    problem : Problem
+        Kernel, targets and box of every t; its weights are those at `end`.
+    c0, dc : arrays of shape (n,)
+        Weights are c0 + t dc.
+    start, end : float
+    pieces : dict of arrays
+        As the native walker records them.
+    places : array of shape (n,)
+        Where every instance is at the start.
+    gaps : tuple of (float, float)
+        Where a walk could not go on and a solver took over; at such a t a solve is needed.
+    n_events, n_fallbacks : int
+    """
+
+    problem: Problem
+    c0: FloatArray
+    dc: FloatArray
+    start: float
+    end: float
+    pieces: dict[str, NDArray[Any]]
+    places: NDArray[np.int8]
+    gaps: tuple[tuple[float, float], ...] = ()
+    n_events: int = 0
+    n_fallbacks: int = 0
+    name: str = "t"
+    model: Any = field(default=None, repr=False)
+
+    @property
+    def breakpoints_(self) -> FloatArray:
+        """Where the solution turns, the two ends included."""
+        return np.unique(np.concatenate([self.pieces["tau"], [self.end]]))
+
+    @property
+    def n_pieces(self) -> int:
+        return int(self.pieces["tau"].size)
+
+    def weights_at(self, t: float) -> FloatArray:
+        """c(t)."""
+        return np.maximum(self.c0 + t * self.dc, 0.0)
+
+    def sets_at(self, t: float) -> NDArray[np.int8]:
+        """Where every instance is, as numbers of `Place`."""
+        return self._places_of(self._piece_of(t))
+
+    def beta_at(self, t: float) -> FloatArray:
+        """The dual variables at t."""
+        piece = self._piece_of(t)
+        places = self._places_of(piece)
+        weights = self.weights_at(t)
+        beta = np.where(places == Place.ABOVE, self.problem.upper_scale * weights, 0.0)
+        below = places == Place.BELOW
+        beta[below] = (self.problem.lower_scale * weights)[below]
+        own = self._members_of(piece)
+        members = self.pieces["members"][own]
+        values = (
+            self.pieces["beta"][own]
+            + (t - self.pieces["tau"][piece]) * (self.pieces["beta_rate"][own])
+        )
+        lower = (self.problem.lower_scale * weights)[members]
+        upper = (self.problem.upper_scale * weights)[members]
+        beta[members] = np.clip(values, lower, upper)
+        return beta
+
+    def bias_at(self, t: float, beta: FloatArray | None = None) -> float:
+        """The bias at t; at a jump, the one after it."""
+        if not self.problem.has_equality:
+            return 0.0
+        if beta is None:
+            beta = self.beta_at(t)
+        piece = self._piece_of(t)
+        step = t - self.pieces["tau"][piece]
+        stored = self.pieces["bias"][piece] + step * self.pieces["bias_rate"][piece]
+        view: Any = self.problem.kernel
+        return float(stored - view.gram.offset() @ beta)
+
+    def at(self, t: float) -> Solution:
+        """The exact solution at t, with its gradient on all instances.
+
+        Examples
+        --------
+        >>> path.at(10.0).info.kkt_violation                         # doctest: +SKIP
+        """
+        self._check(t)
+        problem = replace(self.problem, weights=self.weights_at(t))
+        if any(low < t < high for low, high in self.gaps):
+            return polish(smo.solve(problem, tol=1e-6))
+        beta = self.beta_at(t)
+        support = np.flatnonzero(beta)
+        view: Any = self.problem.kernel
+        gradient = view.multiply(support, beta[support]) - problem.targets
+        counts: dict[str, float] = {
+            "status": Status.SOLVED,
+            "n_iter": 0,
+            "n_breakpoints": self.n_pieces,
+        }
+        return make_solution(problem, beta, gradient, counts)
+
+    def decision_function(self, X: Any, t: float) -> FloatArray:
+        """f(X) of the model at t."""
+        self._check(t)
+        beta = self.beta_at(t)
+        support = np.flatnonzero(beta)
+        view: Any = self.problem.kernel
+        K = view.kernel.evaluate(X, view._X[support])
+        return np.asarray(K @ beta[support] + self.bias_at(t, beta))
+
+    def to_estimator(self, t: float) -> Any:
+        """The estimator the path was made from, as if fitted at t (for a path along C)."""
+        if self.model is None:
+            raise ValueError(
+                "This path was not made from an estimator; use at(t), or make it by c_path."
+            )
+        self._check(t)
+        return self.model(self, t)
+
+    def validate(
+        self, X: Any, y: Any, metric: str = "error", sample_weight: Any = None
+    ) -> ValidationCurve:
+        """The exact curve of a score over t, with its exact minimiser.
+
+        Parameters
+        ----------
+        X, y : validation rows and their targets (+-1, or numbers)
+        metric : {"error", "squared"}
+            The share of wrong signs, piecewise constant in t; or the mean squared error, piecewise
+            quadratic.
+        sample_weight : array or None
+
+        Examples
+        --------
+        >>> curve = path.validate(X_new, y_new)                      # doctest: +SKIP
+        >>> curve.best_t, curve.best_value                           # doctest: +SKIP
+        """
+        targets = np.asarray(y, dtype=np.float64)
+        first, last = self.values_on(X)
+        ends = np.append(self.pieces["tau"][1:], self.end)
+        return make_curve(
+            self.pieces["tau"], ends, first, last, targets, metric, sample_weight, self.name
+        )
+
+    def values_on(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """f(X) at the start and at the end of every piece: two arrays (n_pieces, n_rows)."""
+        view: Any = self.problem.kernel
+        K = view.kernel.evaluate(X, view._X)
+        n_rows, n = K.shape
+        bounds = np.append(self.pieces["tau"], self.end)
+        values = np.empty((bounds.size, n_rows))
+        offset = view.gram.offset()
+        constants = np.empty(bounds.size)
+        step = max(1, BLOCK_VALUES // n)
+        for begin in range(0, bounds.size, step):
+            block = range(begin, min(begin + step, bounds.size))
+            # A piece at its start is the one before it at its end: betas have no jumps.
+            B = np.stack([self._beta_in(min(k, self.n_pieces - 1), bounds[k]) for k in block])
+            values[block.start : block.stop] = B @ K.T
+            constants[block.start : block.stop] = B @ offset
+        if not self.problem.has_equality:
+            return values[:-1], values[1:]
+        bias = self.pieces["bias"]
+        last_bias = bias + np.diff(bounds) * self.pieces["bias_rate"]
+        first = values[:-1] + (bias - constants[:-1])[:, None]
+        last = values[1:] + (last_bias - constants[1:])[:, None]
+        return first, last
+
+    def _beta_in(self, piece: int, t: float) -> FloatArray:
+        places = self._places_of(piece)
+        weights = self.weights_at(t)
+        beta = np.where(places == Place.ABOVE, self.problem.upper_scale * weights, 0.0)
+        beta += np.where(places == Place.BELOW, self.problem.lower_scale * weights, 0.0)
+        own = self._members_of(piece)
+        step = t - self.pieces["tau"][piece]
+        beta[self.pieces["members"][own]] = (
+            self.pieces["beta"][own] + step * self.pieces["beta_rate"][own]
+        )
+        return beta
+
+    def _piece_of(self, t: float) -> int:
+        self._check(t)
+        piece = int(np.searchsorted(self.pieces["tau"], t, side="right")) - 1
+        return min(max(piece, 0), self.n_pieces - 1)
+
+    def _members_of(self, piece: int) -> slice:
+        first = self.pieces["first"]
+        end = first[piece + 1] if piece + 1 < first.size else self.pieces["members"].size
+        return slice(int(first[piece]), int(end))
+
+    def _places_of(self, piece: int) -> NDArray[np.int8]:
+        n_changes = int(np.searchsorted(self.pieces["change_piece"], piece, side="right"))
+        places = self.places.copy()
+        # Of several changes of one instance, the last assignment stands.
+        places[self.pieces["change_instance"][:n_changes]] = self.pieces["change_place"][:n_changes]
+        return places
+
+    def _check(self, t: float) -> None:
+        if not self.start <= t <= self.end:
+            raise ValueError(f"{self.name} is {t}; this path goes from {self.start} to {self.end}.")
+
+    def plot(self, instances: Any = None, ax: Any = None) -> Any:
+        """Betas over t (those of `instances`, or of up to 30 that move most), by matplotlib."""
+        import matplotlib.pyplot as plt
+
+        t = self.breakpoints_
+        values = np.stack([self.beta_at(float(u)) for u in t])
+        if instances is None:
+            instances = np.argsort(-np.ptp(values, axis=0))[:30]
+        if ax is None:
+            _, ax = plt.subplots()
+        ax.plot(t, values[:, instances], linewidth=0.8)
+        ax.set(xlabel=self.name, ylabel="beta")
+        return ax
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the path (not the kernel) as an .npz file of plain arrays."""
+        numbers = np.array([self.start, self.end, self.n_events, self.n_fallbacks], dtype=float)
+        arrays: dict[str, Any] = {key: self.pieces[key] for key in PIECES}
+        gaps = np.array(self.gaps, dtype=float).reshape(-1, 2)
+        arrays.update(c0=self.c0, dc=self.dc, places=self.places, gaps=gaps, numbers=numbers)
+        np.savez_compressed(path, name=np.array(self.name), **arrays)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], problem: Problem) -> Path:
+        """Read a path back; `problem` is that of the same data (`estimator.to_problem(X, y)`)."""
+        with np.load(path, allow_pickle=False) as file:
+            stored = {key: file[key] for key in file.files}
+        if stored["c0"].size != problem.n:
+            raise ValueError(
+                f"The path in {path} is of {stored['c0'].size} instances, and the problem has "
+                f"{problem.n}; give the problem of the same data."
+            )
+        start, end, n_events, n_fallbacks = stored["numbers"].tolist()
+        return cls(
+            problem,
+            stored["c0"],
+            stored["dc"],
+            start,
+            end,
+            {key: stored[key] for key in PIECES},
+            stored["places"],
+            tuple((float(a), float(b)) for a, b in stored["gaps"]),
+            int(n_events),
+            int(n_fallbacks),
+            str(stored["name"]),
+        )

@@ -1,0 +1,140 @@
+"""Joachims' transductive SVM, its weight doublings and label switches done by exact walks.
+
+Given labelled instances of weight C and unlabelled ones: these get the labels of the supervised
+model (so many positive ones as are wanted) with tiny weights; pairs of unlabelled instances with
+opposite labels that would both rather be switched are, one pair at a time; then the weights of
+the unlabelled are doubled, until they reach C_unlabelled. Returned are the labels and the exact
+solution. (T. Joachims 1999; M. Karasuyama, section 4.5.2.)
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..problem import FloatArray, Problem
+from ..solution import Solution
+from .walker import Walker, Work
+
+BoolArray = NDArray[np.bool_]
+
+#: The weight of unlabelled instances of the negative class at the beginning.
+FIRST_WEIGHT = 1e-5
+
+
+@dataclass(frozen=True)
+class Transduction:
+    """Labels of all instances, the solution with them, and the work it took."""
+
+    signs: FloatArray
+    solution: Solution
+    n_switches: int
+    n_doublings: int
+    n_events: int
+
+
+def transduce(
+    problem: Problem, is_labelled: BoolArray, C_unlabelled: float, n_positive: int
+) -> Transduction:
+    """Label the unlabelled.
+
+    Parameters
+    ----------
+    problem : Problem
+        Classification on all instances, kernel in float64; labels and weights of the unlabelled
+        are not read.
+    is_labelled : boolean array of shape (n,)
+    C_unlabelled : float
+        The weight that unlabelled instances have at the end.
+    n_positive : int
+        How many unlabelled instances are to be positive.
+    """
+    return _Run(problem, is_labelled, C_unlabelled, n_positive).run()
+
+
+class _Run:
+    def __init__(
+        self, problem: Problem, is_labelled: BoolArray, C_unlabelled: float, n_positive: int
+    ) -> None:
+        self.begin = time.perf_counter()
+        self.limit = C_unlabelled
+        self.open = np.flatnonzero(~is_labelled)
+        self.n_positive = min(max(n_positive, 1), max(self.open.size - 1, 1))
+        self.signs = problem.targets.copy()
+        weights = np.where(is_labelled, problem.weights, 0.0)
+        self.walker = Walker.of_problem(problem.with_weights(weights))
+        self.n_switches = self.n_doublings = 0
+
+    def run(self) -> Transduction:
+        walker = self.walker
+        walker.solve()
+        self._label_first()
+        share = self.n_positive / max(self.open.size - self.n_positive, 1)
+        negative, positive = FIRST_WEIGHT, FIRST_WEIGHT * share
+        while True:
+            self._weigh(min(negative, self.limit), min(positive, self.limit))
+            while self._switch_one():
+                self.n_switches += 1
+            if min(negative, positive) >= self.limit:
+                break
+            negative, positive = 2.0 * negative, 2.0 * positive
+            self.n_doublings += 1
+        work = Work(
+            walker.native.counts.n_events,
+            walker.native.counts.n_steps,
+            walker.native.counts.n_refreshes,
+            walker.n_fallbacks,
+            time.perf_counter() - self.begin,
+        )
+        solution = walker.solution(walker.problem, None, work)
+        return Transduction(self.signs, solution, self.n_switches, self.n_doublings, work.n_events)
+
+    def _label_first(self) -> None:
+        """The n_positive largest decision values are positive."""
+        walker = self.walker
+        values = (walker.native.residuals() + walker.targets)[self.open]
+        order = np.argsort(-values, kind="stable")
+        self.signs[self.open] = -1.0
+        self.signs[self.open[order[: self.n_positive]]] = 1.0
+        self._define(self.open)
+
+    def _define(self, instances: NDArray[np.intp]) -> None:
+        signs = self.signs[instances]
+        self.walker.define(
+            instances.astype(np.int64),
+            signs,
+            np.where(signs > 0.0, 0.0, -1.0),
+            np.where(signs > 0.0, 1.0, 0.0),
+        )
+
+    def _weigh(self, negative: float, positive: float) -> None:
+        """Weights of the unlabelled by their class, in one walk."""
+        self.by_class = {-1.0: negative, 1.0: positive}
+        walker = self.walker
+        weights = walker.weights.copy()
+        own = np.where(self.signs[self.open] > 0.0, positive, negative)
+        is_new = walker.weights[self.open] == 0.0
+        weights[self.open[~is_new]] = own[~is_new]
+        walker.move(weights, self.open[is_new].astype(np.int64), own[is_new])
+
+    def _switch_one(self) -> bool:
+        """Switch the pair whose slacks are largest, if they sum to more than 2."""
+        walker = self.walker
+        values = (walker.native.residuals() + walker.targets)[self.open]
+        signs = self.signs[self.open]
+        slack = np.maximum(1.0 - signs * values, 0.0)
+        up = np.where((signs > 0.0) & (slack > 0.0), slack, -np.inf)
+        down = np.where((signs < 0.0) & (slack > 0.0), slack, -np.inf)
+        i, j = int(np.argmax(up)), int(np.argmax(down))
+        if not up[i] + down[j] > 2.0:
+            return False
+        pair = self.open[[i, j]].astype(np.int64)
+        walker.move(walker.weights, remove=pair)
+        self.signs[pair] = -self.signs[pair]
+        self._define(pair)
+        weights = np.array([self.by_class[float(sign)] for sign in self.signs[pair]])
+        walker.move(walker.weights, pair, weights)
+        return True

@@ -1,0 +1,249 @@
+"""Exact paths along weights: between two weightings, or along C.
+
+Weights c(t) = c0 + t dc; the solution is piecewise affine in t (M. Karasuyama, chapter 4, figure
+4.2; the plain regularization path is dc = 1). Beginning from a solver's solution, polished, the
+native walker follows it; at every stop the residuals are recomputed, and their drift is returned
+over the next stretch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..problem import FloatArray, Problem
+from ..solvers import smo
+from ..solvers.lapack import single_threaded
+from .path import PIECES, Path
+from .walker import NOBODY, PathStatus, Walker
+
+IntArray = NDArray[np.int64]
+
+#: Stretches after which residuals are recomputed, between two weightings.
+N_STRETCHES = 8
+#: The margin set, as a share of the instances, up to which a path beats a grid of solves.
+MARGIN_SHARE = 0.25
+
+
+def c_path(estimator: Any, X: Any, y: Any, C_min: float, C_max: float, **fit: Any) -> Path:
+    """The exact solution for every C in [C_min, C_max].
+
+    Parameters
+    ----------
+    estimator : SVC (of two classes) or SVR
+        Anything with `C`, `get_params` and `to_problem(X, y)`; it is not changed.
+    X, y
+        As in `fit`; `sample_weight=` may follow.
+    C_min, C_max : float
+
+    Returns
+    -------
+    Path
+        `t` is C.
+
+    Examples
+    --------
+    >>> path = c_path(SVC(gamma=0.1), X, y, 2**-5, 2**15)            # doctest: +SKIP
+    >>> path.validate(X_new, y_new).best                             # doctest: +SKIP
+    """
+    check_range(C_min, C_max)
+    problem, model = read_estimator(estimator, X, y, **fit)
+    unit = problem.weights / float(estimator.C)
+    path = follow_c(problem.with_weights(C_max * unit), unit, C_min, C_max)
+    return _with_model(path, model)
+
+
+def weight_path(
+    estimator: Any, X: Any, y: Any, c_old: ArrayLike, c_new: ArrayLike, **fit: Any
+) -> Path:
+    """The exact solution for all weights between `c_old` (t = 0) and `c_new` (t = 1).
+
+    Parameters
+    ----------
+    estimator : SVC (of two classes) or SVR
+    X, y
+        As in `fit`.
+    c_old, c_new : arrays of shape (n,)
+        The weight (the C) of every instance; 0 leaves it out.
+
+    Examples
+    --------
+    >>> path = weight_path(SVC(), X, y, c_old, c_new)                # doctest: +SKIP
+    >>> path.at(0.5).beta                                            # doctest: +SKIP
+    """
+    problem, model = read_estimator(estimator, X, y, **fit)
+    old, new = (
+        _check_weights(c, problem.n, name) for c, name in ((c_old, "c_old"), (c_new, "c_new"))
+    )
+    return _with_model(follow_weights(problem, old, new), model)
+
+
+def follow_c(problem: Problem, unit: FloatArray, C_min: float, C_max: float) -> Path:
+    """The path of weights C * unit."""
+    return _Walk(problem, np.zeros(problem.n), unit, _octaves(C_min, C_max), NOBODY).run("C")
+
+
+def follow_c_watched(
+    problem: Problem, unit: FloatArray, C_min: float, C_max: float, watched: IntArray
+) -> tuple[Path, FloatArray, FloatArray]:
+    """The same, and f of the watched instances at both ends of each piece (n_pieces, n_watched).
+
+    Held-out instances are part of the kernel, so their values come along without another product.
+    """
+    walk = _Walk(problem, np.zeros(problem.n), unit, _octaves(C_min, C_max), watched)
+    path = walk.run("C")
+    starts = path.pieces["tau"]
+    length = np.append(starts[1:], path.end) - starts
+    first = walk.watched_values[0].reshape(starts.size, watched.size) + problem.targets[watched]
+    rate = walk.watched_values[1].reshape(starts.size, watched.size)
+    return path, first, first + length[:, None] * rate
+
+
+def prefers_path(problem: Problem, unit: FloatArray, C_min: float, C_max: float) -> bool:
+    """Whether the whole path along C is likely to cost less than a grid of about ten solves.
+
+    A breakpoint costs as much as the margin set is large, and there are about as many as
+    instances: measured, the path wins while that set, in the middle of the range, is below a
+    quarter of the instances (narrow kernels are beyond it).
+    """
+    middle = problem.with_weights(float(np.sqrt(C_min * C_max)) * unit)
+    solution = smo.solve(middle, tol=1e-2)
+    is_free = (solution.beta > middle.lower) & (solution.beta < middle.upper) & (solution.beta != 0)
+    return bool(np.count_nonzero(is_free) < MARGIN_SHARE * np.count_nonzero(unit))
+
+
+def _octaves(low: float, high: float) -> list[float]:
+    """low, 2 low, 4 low, ..., high."""
+    stops = [low]
+    while stops[-1] < high:
+        stops.append(min(2.0 * stops[-1], high))
+    return stops
+
+
+def follow_weights(problem: Problem, old: FloatArray, new: FloatArray) -> Path:
+    """The path from one weighting to another, t from 0 to 1."""
+    stops = np.linspace(0.0, 1.0, N_STRETCHES + 1).tolist()
+    target = new if np.any(new > 0.0) else old
+    walk = _Walk(problem.with_weights(target), old, new - old, stops, NOBODY)
+    return walk.run("t")
+
+
+class _Walk:
+    """One walk from stop to stop."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        c0: FloatArray,
+        dc: FloatArray,
+        stops: list[float],
+        watched: IntArray,
+    ) -> None:
+        self.problem, self.c0, self.dc, self.stops = problem, c0, dc, stops
+        self.walker = Walker.of_problem(problem)
+        self.watched = watched
+        self.gaps: list[tuple[float, float]] = []
+
+    def weights_at(self, t: float) -> FloatArray:
+        return np.maximum(self.c0 + t * self.dc, 0.0)
+
+    def run(self, name: str) -> Path:
+        walker, native = self.walker, self.walker.native
+        self._enter(self.stops[0])
+        places = native.places()
+        before = native.counts.n_events
+        native.record(True, self.watched)
+        native.aim(self.c0, self.dc, self.stops[0])
+        for low, high in zip(self.stops[:-1], self.stops[1:], strict=True):
+            with single_threaded():
+                status = PathStatus(native.walk(high, walker.max_events))
+            if status is PathStatus.INTERRUPTED:
+                raise KeyboardInterrupt
+            walker.weights = self.weights_at(high)
+            is_exact = status is PathStatus.ARRIVED and walker.is_exact(native.refresh())
+            if not is_exact:
+                self._bridge(native.tau if status is not PathStatus.ARRIVED else low, high)
+        pieces = native.take_pieces()
+        self.watched_values = (pieces.pop("watched"), pieces.pop("watched_rate"))
+        return Path(
+            self.problem,
+            self.c0,
+            self.dc,
+            self.stops[0],
+            self.stops[-1],
+            {key: pieces[key] for key in PIECES},
+            places,
+            tuple(self.gaps),
+            int(native.counts.n_events - before),
+            walker.n_fallbacks,
+            name,
+        )
+
+    def _enter(self, t: float) -> None:
+        """The exact solution at the first stop: by the solver, or 0 where nobody has a weight."""
+        walker = self.walker
+        walker.weights = self.weights_at(t)
+        if walker.weights.any():
+            walker.solve()
+        else:
+            walker.native.start(np.zeros(self.problem.n), walker.weights)
+
+    def _bridge(self, low: float, high: float) -> None:
+        """The solver at the next stop, and the path goes on from there."""
+        walker = self.walker
+        self.gaps.append((low, high))
+        walker.n_fallbacks += 1
+        solution = smo.solve(walker.problem, tol=1e-6)
+        walker.begin(solution.beta)
+        walker.native.aim(self.c0, self.dc, high)
+
+
+def read_estimator(estimator: Any, X: Any, y: Any, **fit: Any) -> tuple[Problem, Any]:
+    """(problem of all rows in float64, how to make a fitted estimator)."""
+    if not hasattr(estimator, "to_problem"):
+        raise TypeError(
+            f"{type(estimator).__name__} has no to_problem(X, y); paths take alphapath's SVC and "
+            f"SVR (SVC.from_sklearn converts scikit-learn's)."
+        )
+    # A strict tolerance asks the kernel store for double precision.
+    strict = type(estimator)(**{**estimator.get_params(deep=False), "tol": 1e-9})
+    problem = strict.to_problem(X, y, **fit)
+    if isinstance(problem, list):
+        raise ValueError(
+            f"y has more than two classes, which makes {len(problem)} problems; a path follows "
+            f"one: pass the rows of two classes."
+        )
+
+    def fit_at(path: Path, t: float) -> Any:
+        own = type(estimator)(**estimator.get_params(deep=False))
+        return own.take_solution(path.at(t), X, y, **({"C": t} if path.name == "C" else {}), **fit)
+
+    return problem, fit_at
+
+
+def _with_model(path: Path, model: Any) -> Path:
+    object.__setattr__(path, "model", model)
+    return path
+
+
+def check_range(C_min: float, C_max: float) -> None:
+    """Refuse a range that is none."""
+    if not 0.0 < C_min < C_max < np.inf:
+        raise ValueError(
+            f"C_min is {C_min} and C_max is {C_max}; they must be finite with 0 < C_min < C_max."
+        )
+
+
+def _check_weights(values: ArrayLike, n: int, name: str) -> FloatArray:
+    weights = np.asarray(values, dtype=np.float64)
+    if weights.shape != (n,):
+        raise ValueError(
+            f"{name} has shape {weights.shape}; there must be one weight for each of {n} rows."
+        )
+    if not (np.isfinite(weights) & (weights >= 0.0)).all():
+        raise ValueError(
+            f"{name} has a weight that is negative or not finite; all must be at least 0."
+        )
+    return weights

@@ -1,0 +1,191 @@
+"""Exact paths along C and weights: every point of them is the solution, every curve is exact."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import KFold
+from sklearn.preprocessing import StandardScaler
+
+from alphapath import SVC, SVR, certify
+from alphapath.model_selection import cross_validate, cross_validate_path, leave_one_out
+from alphapath.paths import Path, c_path, weight_path
+from alphapath.paths.validation import make_curve
+from alphapath.solvers import smo
+from datasets import CLASSIFICATION, REGRESSION
+
+KERNELS: dict[str, dict[str, Any]] = {
+    "wide": {"gamma": 2.0**-9},
+    "rbf": {"gamma": 2.0**-1},
+    "narrow": {"gamma": 8.0},
+    "linear": {"kernel": "linear"},
+    "quadratic": {"kernel": "poly", "degree": 2, "gamma": 0.2, "coef0": 1.0},
+}
+TWO_CLASSES = ["breast_cancer", "generated", "duplicates", "ties", "constant_features"]
+
+
+def two_classes(name: str, n: int = 120) -> tuple[Any, Any]:
+    X, y = CLASSIFICATION[name]()
+    order = np.random.default_rng(0).permutation(len(y))[:n]
+    X = StandardScaler().fit_transform(X[order])
+    return X, np.where(y[order] > 0, 1.0, -1.0)
+
+
+def check_path(path: Path, times: Any, tol: float = 1e-8) -> None:
+    """At every t: certified from raw data; at some also equal to a fresh solve."""
+    assert path.gaps == ()
+    for t in times:
+        solution = path.at(float(t))
+        certificate = certify(solution.problem, solution.beta, path.bias_at(float(t)))
+        floor = 4e-15 * np.abs(solution.beta).sum() * (1.0 + np.abs(solution.gradient).max())
+        assert certificate.is_optimal(max(tol, floor))
+        assert certificate.duality_gap <= 1e-9 * max(1.0, abs(certificate.objective))
+
+
+@pytest.mark.parametrize("kernel", sorted(KERNELS))
+@pytest.mark.parametrize("name", TWO_CLASSES)
+def test_c_path_is_exact_everywhere(name: str, kernel: str) -> None:
+    X, y = two_classes(name)
+    path = c_path(SVC(**KERNELS[kernel]), X, y, 2.0**-5, 2.0**15)
+    rng = np.random.default_rng(1)
+    check_path(path, 2.0 ** rng.uniform(-5.0, 15.0, 25))
+    check_path(path, rng.choice(path.breakpoints_, 25))
+    t = 2.0 ** rng.uniform(-5.0, 8.0)
+    fresh = smo.solve(path.at(t).problem, tol=1e-9)
+    assert_allclose(path.at(t).info.objective, fresh.info.objective, rtol=1e-9)
+
+
+def test_c_path_of_regression() -> None:
+    for name, load in REGRESSION.items():
+        X, y = load()
+        X, y = StandardScaler().fit_transform(X[:100]), (y[:100] - y.mean()) / y.std()
+        for epsilon in (0.0, 0.1):
+            path = c_path(SVR(gamma=0.3, epsilon=epsilon), X, y, 2.0**-5, 2.0**8)
+            check_path(path, 2.0 ** np.random.default_rng(2).uniform(-5.0, 8.0, 20))
+        assert path.n_events > 0, name
+
+
+@pytest.mark.parametrize("name", ["generated", "duplicates"])
+def test_weight_paths(name: str) -> None:
+    X, y = two_classes(name)
+    n = len(y)
+    rng = np.random.default_rng(3)
+    half = np.arange(n) < n // 2
+    cases = [
+        (np.ones(n), rng.uniform(0.0, 20.0, n)),
+        (np.where(half, 0.0, 5.0), np.where(half, 5.0, 0.0)),
+        (np.zeros(n), np.full(n, 10.0)),
+        (np.full(n, 5.0), np.where(half, 0.0, 5.0)),
+        (np.ones(n), np.ones(n)),
+    ]
+    for old, new in cases:
+        path = weight_path(SVC(gamma=0.5), X, y, old, new)
+        check_path(path, rng.uniform(0.01, 1.0, 15))
+        check_path(path, [1.0])
+
+
+def test_curve_of_errors_is_exact_and_misses_no_change() -> None:
+    X, y = two_classes("generated", 200)
+    path = c_path(SVC(gamma=0.1), X[:100], y[:100], 2.0**-5, 2.0**10)
+    weights = np.random.default_rng(4).uniform(0.5, 2.0, 100)
+    for sample_weight in (None, weights):
+        curve = path.validate(X[100:], y[100:], "error", sample_weight)
+        middles = (curve.starts + curve.ends) / 2.0
+        grid = np.exp(np.linspace(np.log(path.start), np.log(path.end), 400)[1:-1])
+        for t in np.concatenate([middles, grid]):
+            wrong = (path.decision_function(X[100:], t) >= 0.0) != (y[100:] > 0.0)
+            assert_allclose(curve(t), np.average(wrong, weights=sample_weight), atol=1e-12)
+        assert curve.best_value == curve.value.min()
+        assert_allclose(curve(curve.best_t), curve.best_value, atol=1e-12)
+
+
+def test_curve_of_squared_errors_is_exact() -> None:
+    X, y = REGRESSION["diabetes"]()
+    y = (y - y.mean()) / y.std()
+    path = c_path(SVR(gamma=0.05, epsilon=0.1), X[:100], y[:100], 2.0**-5, 2.0**8)
+    curve = path.validate(X[100:200], y[100:200], "squared")
+    grid = np.exp(np.linspace(np.log(path.start), np.log(path.end), 300)[1:-1])
+    values = [np.mean((path.decision_function(X[100:200], t) - y[100:200]) ** 2) for t in grid]
+    assert_allclose(curve(grid), values, rtol=1e-9)
+    assert curve.best_value <= min(values) + 1e-12
+    assert_allclose(curve(curve.best_t), curve.best_value, rtol=1e-12)
+
+
+def test_curves_with_values_on_the_boundary() -> None:
+    starts, ends = np.array([0.0, 1.0]), np.array([1.0, 2.0])
+    first = np.array([[0.0, 1.0, -1.0], [-1.0, 0.0, 0.0]])
+    last = np.array([[-1.0, 0.0, 0.0], [-1.0, -1.0, 1.0]])
+    curve = make_curve(starts, ends, first, last, np.array([-1.0, 1.0, 1.0]))
+    assert_allclose(curve(np.array([0.5, 1.5])), [1 / 3, 1 / 3])
+
+
+def test_path_becomes_an_estimator_and_a_file(tmp_path: Any) -> None:
+    X, y = two_classes("generated")
+    labels = np.where(y > 0, "yes", "no")
+    path = c_path(SVC(gamma=0.1), X, labels, 0.1, 100.0)
+    model = path.to_estimator(7.0)
+    assert_allclose(model.decision_function(X), path.decision_function(X, 7.0), atol=1e-9)
+    assert model.C == 7.0
+    assert model.certify(X, labels).is_optimal(1e-9)
+    assert model.forget([0]).certify(X[1:], labels[1:]).is_optimal(1e-9)
+    path.save(tmp_path / "path.npz")
+    again = Path.load(tmp_path / "path.npz", SVC(gamma=0.1).to_problem(X, labels))
+    assert_array_equal(again.at(3.0).beta, path.at(3.0).beta)
+    with pytest.raises(ValueError, match="this path goes from"):
+        path.at(101.0)
+
+
+def test_bad_arguments() -> None:
+    X, y = two_classes("generated")
+    with pytest.raises(ValueError, match="C_min is 2"):
+        c_path(SVC(), X, y, 2.0, 1.0)
+    with pytest.raises(ValueError, match="one weight for each"):
+        weight_path(SVC(), X, y, np.ones(3), np.ones(len(y)))
+    with pytest.raises(TypeError, match="to_problem"):
+        c_path(object(), X, y, 1.0, 2.0)
+    with pytest.raises(ValueError, match="two classes"):
+        c_path(SVC(), X, np.arange(len(y)) % 3, 1.0, 2.0)
+    with pytest.raises(ValueError, match="metric"):
+        c_path(SVC(), X, y, 1.0, 2.0).validate(X, y, "auc")
+
+
+def test_cross_validated_path_is_the_curve_of_refits() -> None:
+    X, y = two_classes("generated", 150)
+    folds = list(KFold(4).split(X))
+    result = cross_validate_path(SVC(gamma=0.05), X, y, folds, C_min=2.0**-5, C_max=2.0**8)
+    for C in 2.0 ** np.random.default_rng(5).uniform(-5.0, 8.0, 12):
+        scores = cross_validate(SVC(gamma=0.05, C=C, tol=1e-8), X, y, cv=folds)["test_score"]
+        assert_allclose(result.curve(C), 1.0 - scores.mean(), atol=1e-12)
+    assert result.best_score == result.curve.value.min()
+    assert all(path.gaps == () for path in result.paths)
+
+
+def test_a_grid_where_the_margin_set_is_large() -> None:
+    X, y = two_classes("generated", 150)
+    options = {"cv": 3, "C_min": 2.0**-3, "C_max": 2.0**5}
+    exact = cross_validate_path(SVC(gamma=20.0), X, y, **options)
+    grid = cross_validate_path(SVC(gamma=20.0), X, y, method="auto", **options)
+    assert exact.is_exact
+    assert not grid.is_exact
+    points = 2.0 ** np.arange(-3.0, 6.0, 2.0)
+    assert_allclose(grid.curve(points), exact.curve(points), atol=1e-12)
+    assert cross_validate_path(SVC(gamma=0.01), X, y, method="auto", **options).is_exact
+
+
+def test_folds_by_decrement_are_those_of_refits() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = StandardScaler().fit_transform(X)[:150], y[:150]
+    model = SVC(C=10.0, gamma=0.02, tol=1e-8)
+    exact = cross_validate(model, X, y, cv=7, seeding="decremental")
+    cold = cross_validate(model, X, y, cv=7, seeding="none")
+    assert_allclose(exact["decision_function"], cold["decision_function"], atol=1e-6)
+    assert exact["certificate"]["kkt_violation"].max() < 1e-9
+    assert set(exact["seed"]) == {"decremental"}
+    one_out = leave_one_out(model, X, y, seeding="decremental")
+    assert_allclose(
+        one_out.decision_function_, leave_one_out(model, X, y).decision_function_, atol=1e-6
+    )

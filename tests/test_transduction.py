@@ -1,0 +1,97 @@
+"""Transduction by exact walks: the labels that the algorithm gets from cold solves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_moons
+
+from alphapath import TransductiveSVC, certify
+from alphapath.kernels import KernelStore, Rbf
+from alphapath.paths import importance_weights, residual_weights, time_weights, transduce
+from alphapath.paths.transduction import FIRST_WEIGHT
+from alphapath.problem import Problem
+from alphapath.solvers import smo
+
+
+def transduce_cold(
+    problem: Problem, is_labelled: Any, limit: float, n_positive: int
+) -> tuple[Any, int]:
+    """Joachims' loop with a solve from nothing at every step."""
+    rows = np.flatnonzero(~is_labelled)
+    signs = problem.targets.copy()
+    weights = np.where(is_labelled, problem.weights, 0.0)
+
+    def solve() -> Any:
+        return smo.solve(Problem.classification(problem.kernel, signs, weights), tol=1e-9)
+
+    order = np.argsort(-solve().decision_values[rows], kind="stable")
+    signs[rows] = -1.0
+    signs[rows[order[:n_positive]]] = 1.0
+    negative = FIRST_WEIGHT
+    positive = FIRST_WEIGHT * n_positive / (rows.size - n_positive)
+    n_switches = 0
+    while True:
+        while True:
+            by_class = np.where(signs[rows] > 0.0, min(positive, limit), min(negative, limit))
+            weights[rows] = by_class
+            slack = np.maximum(1.0 - signs[rows] * solve().decision_values[rows], 0.0)
+            up = np.where((signs[rows] > 0.0) & (slack > 0.0), slack, -np.inf)
+            down = np.where((signs[rows] < 0.0) & (slack > 0.0), slack, -np.inf)
+            i, j = np.argmax(up), np.argmax(down)
+            if not up[i] + down[j] > 2.0:
+                break
+            signs[rows[[i, j]]] *= -1.0
+            n_switches += 1
+        if min(negative, positive) >= limit:
+            return signs, n_switches
+        negative, positive = 2.0 * negative, 2.0 * positive
+
+
+def moons() -> tuple[Any, Any, Any]:
+    X, y = make_moons(120, noise=0.15, random_state=3)
+    is_labelled = np.zeros(120, dtype=bool)
+    is_labelled[:12] = True
+    return X, np.where(y > 0, 1.0, -1.0), is_labelled
+
+
+@pytest.mark.parametrize("gamma", [0.3, 2.0])
+def test_labels_are_those_of_cold_solves(gamma: float) -> None:
+    X, y, is_labelled = moons()
+    view = KernelStore(X).view(Rbf(gamma), precision="float64")
+    problem = Problem.classification(view, y, np.full(120, 5.0))
+    found = transduce(problem, is_labelled, 2.0, 54)
+    signs, n_switches = transduce_cold(problem, is_labelled, 2.0, 54)
+    np.testing.assert_array_equal(found.signs, signs)
+    assert found.n_switches == n_switches
+    solution = found.solution
+    assert certify(solution.problem, solution.beta, solution.bias).is_optimal(1e-9)
+
+
+def test_estimator() -> None:
+    X, y, is_labelled = moons()
+    labels = np.where(is_labelled, y > 0, -1)
+    model = TransductiveSVC(C=5.0, C_unlabelled=2.0, gamma=2.0).fit(X, labels)
+    assert np.array_equal(model.transduction_[is_labelled], labels[is_labelled])
+    assert np.mean(model.transduction_ == (y > 0)) > 0.85
+    assert np.array_equal(model.predict(X), model.model_.predict(X))
+    assert model.n_doublings_ > 10
+    weights = np.where(is_labelled, 1.0, 0.4)
+    assert model.model_.certify(X, model.transduction_, weights).is_optimal(1e-9)
+    with pytest.raises(ValueError, match="needs"):
+        TransductiveSVC().fit(X, np.where(is_labelled, np.arange(120) % 3, -1))
+
+
+def test_weightings() -> None:
+    fading = time_weights(100)
+    assert np.all(np.diff(fading) > 0.0)
+    assert fading[-1] == pytest.approx(2.0 / (1.0 + np.exp(-3.0)))
+    rng = np.random.default_rng(0)
+    X_train, X_test = rng.normal(size=(200, 2)), rng.normal((1.0, 0.0), 1.0, (200, 2))
+    ratio = importance_weights(X_train, X_test, gamma=0.5)
+    assert np.corrcoef(ratio, np.exp(X_train[:, 0]))[0, 1] > 0.7
+    flat = importance_weights(X_train, X_test, gamma=0.5, flatten=0.0)
+    np.testing.assert_allclose(flat, 1.0)
+    assert np.all(residual_weights([0.0, 1.0, 2.0])[:-1] > residual_weights([0.0, 1.0, 2.0])[1:])
