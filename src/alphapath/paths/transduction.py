@@ -51,6 +51,15 @@ def transduce(
         The weight that unlabelled instances have at the end.
     n_positive : int
         How many unlabelled instances are to be positive.
+
+    Examples
+    --------
+    >>> from alphapath import SVC
+    >>> X = [[0.0], [0.2], [0.4], [3.0], [3.2], [3.4]]
+    >>> problem = SVC(gamma=1.0).to_problem(X, [-1, -1, -1, 1, 1, 1])
+    >>> known = np.array([True, False, False, True, False, False])
+    >>> transduce(problem, known, C_unlabelled=1.0, n_positive=2).signs.tolist()
+    [-1.0, -1.0, -1.0, 1.0, 1.0, 1.0]
     """
     return _Run(problem, is_labelled, C_unlabelled, n_positive).run()
 

@@ -45,8 +45,13 @@ def c_path(estimator: Any, X: Any, y: Any, C_min: float, C_max: float, **fit: An
 
     Examples
     --------
-    >>> path = c_path(SVC(gamma=0.1), X, y, 2**-5, 2**15)            # doctest: +SKIP
-    >>> path.validate(X_new, y_new).best                             # doctest: +SKIP
+    >>> from alphapath import SVC
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+    >>> path = c_path(SVC(gamma=0.5), X, y, 0.1, 10.0)
+    >>> path.at(5.0).info.kkt_violation < 1e-12
+    True
+    >>> path.validate([[0.5], [2.5]], [-1, 1]).best_value
+    0.0
     """
     check_range(C_min, C_max)
     problem, model = read_estimator(estimator, X, y, **fit)
@@ -70,8 +75,11 @@ def weight_path(
 
     Examples
     --------
-    >>> path = weight_path(SVC(), X, y, c_old, c_new)                # doctest: +SKIP
-    >>> path.at(0.5).beta                                            # doctest: +SKIP
+    >>> from alphapath import SVC
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+    >>> path = weight_path(SVC(gamma=0.5), X, y, [1, 1, 1, 0], [1, 1, 1, 1])
+    >>> path.at(0.5).info.kkt_violation < 1e-12
+    True
     """
     problem, model = read_estimator(estimator, X, y, **fit)
     old, new = (
