@@ -21,6 +21,7 @@ from sklearn.utils import assert_all_finite, indexable
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_method_params
 
+from ..kernels import parse_memory_limit
 from ..search.digest import digest
 from ..search.journal import Journal
 from ..search.plan import make_plan
@@ -35,6 +36,9 @@ from .search_rows import SearchData
 from .search_scores import Judge
 from .search_solve import Setting
 from .search_work import SearchWork
+
+#: One part in so many of a memory limit is left to solutions, weights of folds and factors.
+SHARE_OF_SOLUTIONS = 12
 
 #: What is set only where a candidate was found.
 FROM_BEST = (
@@ -219,11 +223,15 @@ multimetric_, classes_, n_features_in_, feature_names_in_
             raise ValueError(f"The splitter {self.cv!r} gave no folds; at least one is needed.")
         return splits
 
-    def _find_limit(self) -> Any:
-        if self.memory_limit is not None:
-            return self.memory_limit
-        last = last_step(self.estimator)[1]
-        return getattr(last, "memory_limit", None)
+    def _find_limit(self) -> int | None:
+        """Bytes for kernels; None for the default."""
+        limit = self.memory_limit
+        if limit is None:
+            limit = getattr(last_step(self.estimator)[1], "memory_limit", None)
+        if limit is None:
+            return None
+        n_bytes = parse_memory_limit(limit)
+        return n_bytes - n_bytes // SHARE_OF_SOLUTIONS
 
     def _search(
         self, data: SearchData, grid: Grid, judge: Judge, table: SearchTable, progress: Progress
