@@ -106,7 +106,7 @@ def run_sequence(seed: int, kind: str, is_svr: bool, kernel: str, C: float) -> N
         replay.check()
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     kind=st.sampled_from(["normal", "grid"]),
