@@ -128,7 +128,9 @@ def test_one_class_is_as_good_as_scikit_learn(nu, setting):
         return
     peer = peer_of(estimator).fit(X)
     theirs = peer_objectives(estimator, peer, X)
-    assert estimator.objective_ <= theirs[0] + 1e-4 * abs(theirs[0])
+    # Where the optimum is 0, both stop somewhere within tol * sum(beta) of it.
+    rounding = 1e-3 * estimator.tol * nu * X.shape[0]
+    assert estimator.objective_ <= theirs[0] + 1e-4 * abs(theirs[0]) + rounding
     assert np.array_equal(estimator.offset_, -estimator.intercept_)
     assert np.array_equal(
         estimator.score_samples(X), estimator.decision_function(X) + estimator.offset_
