@@ -75,8 +75,18 @@ CASES = [
     Case(DataSpec("australian_scale")),
     Case(DataSpec("ionosphere")),
     Case(DataSpec("sonar_scale")),
-    Case(DataSpec("heart_scale"), is_piped=True),
     Case(DataSpec("svmguide3")),
+    *(
+        Case(DataSpec(name), is_piped=True)
+        for name in (
+            "heart_scale",
+            "diabetes_scale",
+            "australian_scale",
+            "ionosphere",
+            "sonar_scale",
+            "svmguide3",
+        )
+    ),
     Case(DataSpec("housing", is_scaled=True), grid="svr", model="SVR"),
     Case(DataSpec("usps"), grid="small", n_folds=3, is_long=True),
     Case(DataSpec("4000x20"), is_long=True),
