@@ -104,7 +104,7 @@ def cross_validate_path(
     >>> result = cross_validate_path(
     ...     SVC(gamma=0.01), (X - X.mean(0)) / X.std(0), y, cv=3, C_min=0.1, C_max=10.0)
     >>> round(result.best_score, 3)
-    0.019
+    0.021
     """
     if isinstance(estimator, QuadraticLossSVC):
         folds = 5 if cv is None else cv
