@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn import config_context, svm
-from sklearn.compose import ColumnTransformer
+from sklearn import svm
 from sklearn.datasets import load_iris, make_classification
-from sklearn.decomposition import PCA
-from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
-from sklearn.feature_selection import SelectKBest
-from sklearn.impute import SimpleImputer
-from sklearn.metrics import accuracy_score, f1_score, make_scorer
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -27,76 +18,19 @@ from sklearn.model_selection import (
     ShuffleSplit,
     StratifiedKFold,
 )
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import KernelCenterer, MinMaxScaler, StandardScaler
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from alphapath import SVC, SVR, OneClassSVM
 from alphapath.model_selection import SVMSearchCV
-from datasets import CLASSIFICATION, REGRESSION
-
-#: Keys that a peer can not share: times are measured, the rest are ours.
-NOT_SHARED = {"fit_time", "score_time"}
-OWN_KEYS = {"n_iter", "seed", "duality_gap", "status"}
-
-SMALL_GRID = {"C": [0.1, 1.0, 10.0, 100.0], "gamma": [0.01, 0.1, 1.0]}
-
-
-def compare(ours, theirs, *, n_test: int | None = None, atol: float = 1e-6):
-    """Every key of cv_results_, and the winner (or a tie).
-
-    `n_test`: scores are shares of that many test rows, one of which may be decided otherwise.
-    """
-    a, b = ours.cv_results_, theirs.cv_results_
-    assert set(a) == set(b) | OWN_KEYS
-    assert [dict(p) for p in a["params"]] == [dict(p) for p in b["params"]]
-    slack = atol if n_test is None else 1.0 / n_test + 1e-12
-    for key in b:
-        if key.startswith("param_"):
-            assert isinstance(a[key], np.ma.MaskedArray)
-            np.testing.assert_array_equal(a[key].mask, b[key].mask)
-            assert a[key].dtype == b[key].dtype
-        elif key.startswith(("split", "mean_t", "std_t")):
-            np.testing.assert_allclose(a[key], b[key], rtol=0, atol=slack, err_msg=key)
-        elif key.startswith("rank"):
-            assert a[key].dtype == b[key].dtype
-    for name in ("n_splits_", "multimetric_"):
-        assert getattr(ours, name) == getattr(theirs, name)
-    if hasattr(theirs, "best_score_"):
-        metric = theirs.refit if theirs.multimetric_ else "score"
-        mean = b[f"mean_test_{metric}"]
-        assert mean[ours.best_index_] >= np.nanmax(mean) - slack
-
-
-def search_both(estimator, grid, X, y=None, fit_params=None, **options):
-    peer = as_peer(estimator)
-    fit_params = fit_params or {}
-    arguments = () if y is None else (y,)
-    theirs = GridSearchCV(peer, grid, **options).fit(X, *arguments, **fit_params)
-    ours = SVMSearchCV(estimator, grid, **options).fit(X, *arguments, **fit_params)
-    return ours, theirs
-
-
-def as_peer(estimator):
-    """The same pipeline or estimator with scikit-learn's own SVM."""
-    if isinstance(estimator, Pipeline):
-        *head, (name, last) = estimator.steps
-        return Pipeline([*head, (name, as_peer(last))])
-    kind = {SVC: svm.SVC, SVR: svm.SVR, OneClassSVM: svm.OneClassSVM}.get(type(estimator))
-    if kind is None:
-        return estimator
-    params = estimator.get_params(deep=False)
-    known = kind().get_params(deep=False)
-    return kind(**{k: v for k, v in params.items() if k in known})
-
-
-@functools.cache
-def data(name):
-    X, y = CLASSIFICATION[name]()
-    return X[:200], y[:200]
-
-
-def fold_size(y, k=5):
-    return len(y) // k
+from datasets import REGRESSION
+from search_peers import (
+    SMALL_GRID,
+    compare,
+    data,
+    fold_size,
+    search_both,
+)
 
 
 class TestEquality:
@@ -276,290 +210,6 @@ class TestEquality:
 
 def linear_kernel(A, B):
     return A @ B.T
-
-
-class TestPipelines:
-    def test_scaler(self):
-        X, y = data("generated")
-        X = X * 10.0 ** np.arange(X.shape[1])
-        pipeline = make_pipeline(StandardScaler(), SVC())
-        grid = {f"svc__{name}": values for name, values in SMALL_GRID.items()}
-        ours, theirs = search_both(pipeline, grid, X, y)
-        compare(ours, theirs, n_test=fold_size(y))
-        assert isinstance(ours.best_estimator_, Pipeline)
-        assert ours.score(X, y) == pytest.approx(theirs.score(X, y), abs=0.02)
-
-    def test_parameters_of_every_step(self):
-        X, y = data("breast_cancer")
-        X, y = X[:200], y[:200]
-        pipeline = Pipeline([("scale", StandardScaler()), ("pca", PCA(5)), ("svc", SVC())])
-        grid = [
-            {"pca__n_components": [2, 5], "svc__C": [0.1, 1.0], "svc__gamma": [0.1, "scale"]},
-            {"scale": [MinMaxScaler(), "passthrough"], "svc__kernel": ["linear"]},
-            {"pca": ["passthrough"], "scale": ["passthrough"], "svc__C": [1.0, 10.0]},
-            {"svc": [SVC(kernel="linear"), SVC(C=3.0)]},
-        ]
-        ours = SVMSearchCV(pipeline, grid, cv=3).fit(X, y)
-        grid[3] = {"svc": [svm.SVC(kernel="linear"), svm.SVC(C=3.0)]}
-        theirs = GridSearchCV(as_peer(pipeline), grid, cv=3).fit(X, y)
-        a, b = ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"]
-        np.testing.assert_allclose(a, b, atol=1 / 66)
-
-    def test_targets_are_used_by_the_selection(self):
-        X, y = data("generated")
-        pipeline = make_pipeline(SelectKBest(k=3), SVC())
-        grid = {"selectkbest__k": [1, 4], "svc__C": [0.1, 1.0, 10.0]}
-        ours, theirs = search_both(pipeline, grid, X, y)
-        compare(ours, theirs, n_test=fold_size(y))
-
-    def test_missing_values_are_imputed_by_the_fold(self):
-        X, y = data("generated")
-        X = X.copy()
-        X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
-        pipeline = make_pipeline(SimpleImputer(), StandardScaler(), SVC())
-        ours, theirs = search_both(pipeline, {"svc__C": [0.1, 1.0]}, X, y)
-        compare(ours, theirs, n_test=fold_size(y))
-
-    def test_regression(self):
-        X, y = REGRESSION["diabetes"]()
-        y = (y - y.mean()) / y.std()
-        pipeline = make_pipeline(StandardScaler(), SVR())
-        grid = {"svr__C": [0.1, 1.0], "svr__epsilon": [0.1, 0.3]}
-        ours, theirs = search_both(
-            pipeline, grid, X, y, scoring=["r2", "neg_mean_squared_error"], refit="r2"
-        )
-        compare(ours, theirs, atol=2e-3)
-
-    def test_frames_with_columns_by_name(self):
-        X, y = data("generated")
-        frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"])
-        frame["d"] = np.where(X[:, 3] > 0, "p", "q")
-        from sklearn.preprocessing import OneHotEncoder
-
-        encode = ColumnTransformer(
-            [("numbers", StandardScaler(), ["a", "b", "c"]), ("words", OneHotEncoder(), ["d"])]
-        )
-        ours, theirs = search_both(make_pipeline(encode, SVC()), {"svc__C": [0.1, 1.0]}, frame, y)
-        compare(ours, theirs, n_test=40)
-
-    def test_sparse_rows_behind_the_preprocessing(self):
-        X, y = data("generated")
-        X = sp.csr_matrix(np.where(np.abs(X) > 0.7, X, 0.0))
-        pipeline = make_pipeline(StandardScaler(with_mean=False), SVC())
-        ours, theirs = search_both(pipeline, {"svc__C": [0.1, 1.0]}, X, y)
-        compare(ours, theirs, n_test=40)
-
-    def test_precomputed_kernel_behind_a_centerer(self):
-        X, y = data("generated")
-        K = X @ X.T + 3.0
-        pipeline = make_pipeline(KernelCenterer(), SVC(kernel="precomputed"))
-        ours, theirs = search_both(pipeline, {"svc__C": [0.01, 0.1]}, K, y, cv=3)
-        compare(ours, theirs, n_test=60)
-
-    def test_weights_reach_the_last_step(self):
-        X, y = data("generated")
-        weights = np.random.default_rng(1).uniform(0.1, 3.0, len(y))
-        pipeline = make_pipeline(StandardScaler(), SVC())
-        ours, theirs = search_both(
-            pipeline, {"svc__C": [0.01, 1.0]}, X, y, fit_params={"svc__sample_weight": weights}
-        )
-        compare(ours, theirs, n_test=40)
-
-    def test_routed_weights(self):
-        X, y = data("generated")
-        weights = np.random.default_rng(1).uniform(0.1, 3.0, len(y))
-        with config_context(enable_metadata_routing=True):
-            scaler = StandardScaler().set_fit_request(sample_weight=True)
-            scorer = make_scorer(accuracy_score).set_score_request(sample_weight=True)
-            ours = SVMSearchCV(
-                make_pipeline(scaler, SVC().set_fit_request(sample_weight=True)),
-                {"svc__C": [0.01, 1.0]},
-                scoring=scorer,
-            ).fit(X, y, sample_weight=weights)
-            theirs = GridSearchCV(
-                make_pipeline(scaler, svm.SVC().set_fit_request(sample_weight=True)),
-                {"svc__C": [0.01, 1.0]},
-                scoring=scorer,
-            ).fit(X, y, sample_weight=weights)
-        compare(ours, theirs, n_test=15)
-
-
-class TestScoring:
-    @pytest.mark.parametrize(
-        "scoring", ["accuracy", "roc_auc", "f1", "balanced_accuracy", "average_precision"]
-    )
-    def test_names(self, scoring):
-        X, y = data("generated")
-        ours, theirs = search_both(SVC(tol=1e-5), SMALL_GRID, X, y, scoring=scoring, cv=3)
-        compare(ours, theirs, n_test=30)
-
-    def test_several_metrics(self):
-        X, y = data("generated")
-        scoring = {"auc": "roc_auc", "right": "accuracy", "f1": make_scorer(f1_score)}
-        ours, theirs = search_both(
-            SVC(), SMALL_GRID, X, y, scoring=scoring, refit="auc", return_train_score=True, cv=3
-        )
-        compare(ours, theirs, n_test=30)
-        assert set(ours.scorer_) == set(theirs.scorer_)
-        assert ours.score(X, y) == pytest.approx(theirs.score(X, y), abs=1e-3)
-
-    def test_train_scores(self):
-        X, y = data("generated")
-        ours, theirs = search_both(SVC(), SMALL_GRID, X, y, return_train_score=True)
-        compare(ours, theirs, n_test=40)
-
-    def test_a_function_gets_a_fitted_estimator(self):
-        X, y = data("generated")
-
-        def score(estimator, X, y):
-            last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
-            return {
-                "support": float(last.n_support_.sum()),
-                "right": float(np.mean(estimator.predict(X) == y)),
-                "C": float(last.C),
-            }
-
-        for estimator, prefix in ((SVC(), ""), (make_pipeline(StandardScaler(), SVC()), "svc__")):
-            grid = {f"{prefix}C": [0.1, 10.0], f"{prefix}gamma": [0.1]}
-            ours, theirs = search_both(estimator, grid, X, y, scoring=score, refit="right", cv=3)
-            for key in ("mean_test_right", "mean_test_C"):
-                np.testing.assert_allclose(
-                    ours.cv_results_[key], theirs.cv_results_[key], atol=0.02
-                )
-            np.testing.assert_allclose(
-                ours.cv_results_["mean_test_support"],
-                theirs.cv_results_["mean_test_support"],
-                rtol=0.03,
-            )
-
-    def test_a_scorer_that_fails(self):
-        X, y = data("generated")
-
-        def fails(estimator, X, y):
-            if estimator.C > 1.0:
-                raise ValueError("too large")
-            return 0.5
-
-        search = SVMSearchCV(SVC(), {"C": [0.1, 10.0]}, scoring=fails, cv=3)
-        with pytest.warns(UserWarning, match="too large|non-finite"):
-            search.fit(X, y)
-        assert np.isnan(search.cv_results_["mean_test_score"]).tolist() == [False, True]
-        with pytest.raises(ValueError, match="too large"):
-            search.set_params(error_score="raise").fit(X, y)
-
-    def test_refit_by_function(self):
-        X, y = data("generated")
-
-        def last(results):
-            return len(results["params"]) - 1
-
-        ours, theirs = search_both(SVC(), SMALL_GRID, X, y, refit=last)
-        assert ours.best_index_ == theirs.best_index_ == 11
-        assert not hasattr(ours, "best_score_")
-        assert ours.best_params_ == theirs.best_params_
-
-    def test_no_refit(self):
-        X, y = data("generated")
-        ours, theirs = search_both(SVC(), SMALL_GRID, X, y, refit=False)
-        compare(ours, theirs, n_test=40)
-        assert not hasattr(ours, "best_estimator_")
-        with pytest.raises(AttributeError):
-            ours.predict(X)
-
-
-class TestRefusals:
-    def test_parameters_that_are_refused_are_failed_fits(self):
-        X, y = data("generated")
-        grid = {"C": [-1.0, 1.0, 10.0], "gamma": [0.1, -2.0]}
-        theirs = GridSearchCV(svm.SVC(), grid, cv=3)
-        ours = SVMSearchCV(SVC(), grid, cv=3)
-        for search in (ours, theirs):
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                search.fit(X, y)
-            kinds = {warning.category for warning in caught}
-            assert kinds == {FitFailedWarning, UserWarning}
-        np.testing.assert_allclose(
-            ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], atol=0.02
-        )
-        assert ours.cv_results_["status"].tolist() == [
-            "refused",
-            "refused",
-            "solved",
-            "refused",
-            "solved",
-            "refused",
-        ]
-
-    def test_error_score(self):
-        X, y = data("generated")
-        ours = SVMSearchCV(SVC(), {"C": [-1.0, 1.0]}, error_score=-5.0)
-        with pytest.warns(FitFailedWarning, match="set to -5"):
-            ours.fit(X, y)
-        assert ours.cv_results_["mean_test_score"][0] == -5.0
-        with pytest.raises(ValueError, match="'C' parameter of SVC"):
-            ours.set_params(error_score="raise").fit(X, y)
-
-    def test_all_failed(self):
-        X, y = data("generated")
-        with pytest.raises(ValueError, match="All the 5 fits failed"):
-            SVMSearchCV(SVC(), {"C": [-1.0]}).fit(X, y)
-
-    @pytest.mark.filterwarnings("ignore:One or more of the test scores")
-    def test_a_fold_of_one_class(self):
-        X, y = data("lonely_class")
-        search = SVMSearchCV(SVC(), {"C": [0.1, 1.0]}, cv=KFold(4))
-        with pytest.warns(FitFailedWarning, match="one class"):
-            search.fit(X, y)
-        assert search.cv_results_["status"].tolist() == ["refused", "refused"]
-
-    @pytest.mark.filterwarnings("ignore:One or more of the test scores")
-    def test_a_step_that_fails(self):
-        X, y = data("generated")
-        pipeline = make_pipeline(PCA(5), SVC())
-        search = SVMSearchCV(pipeline, {"pca__n_components": [3, 1000], "svc__C": [1.0]}, cv=3)
-        with pytest.warns(FitFailedWarning, match="n_components"):
-            search.fit(X, y)
-        assert search.cv_results_["status"].tolist() == ["solved", "refused"]
-
-    @pytest.mark.parametrize(
-        ("options", "grid", "message"),
-        [
-            ({}, {"D": [1.0]}, "Invalid parameter 'D'"),
-            ({"plan": "best"}, {"C": [1.0]}, "plan is 'best'"),
-            ({"seeding": "magic"}, {"C": [1.0]}, "seeding is 'magic'"),
-            ({"time_limit": -1.0}, {"C": [1.0]}, "time_limit"),
-            ({"memory_limit": "much"}, {"C": [1.0]}, "memory_limit"),
-            ({"scoring": "nonsense"}, {"C": [1.0]}, "scoring"),
-            ({"refit": "auc", "scoring": ["f1"]}, {"C": [1.0]}, "refit"),
-            ({}, {"probability": [True]}, "CalibratedClassifierCV"),
-        ],
-    )
-    def test_sentences(self, options, grid, message):
-        X, y = data("generated")
-        with pytest.raises(ValueError, match=message):
-            SVMSearchCV(svm.SVC(), grid, **options).fit(X, y)
-
-    def test_other_estimators(self):
-        X, y = data("generated")
-        with pytest.raises(TypeError, match="LinearSVC can not be begun"):
-            SVMSearchCV(svm.LinearSVC(), {"C": [1.0]}).fit(X, y)
-        with pytest.raises(ValueError, match="Invalid parameter 'C'"):
-            SVMSearchCV(OneClassSVM(), {"C": [1.0]}, scoring="accuracy").fit(X, y)
-
-    def test_no_numbers(self):
-        X, y = data("generated")
-        X = X.copy()
-        X[3, 2] = np.nan
-        with pytest.raises(ValueError, match="NaN"):
-            SVMSearchCV(SVC(), {"C": [1.0]}).fit(X, y)
-
-    def test_iteration_limit_is_told(self):
-        X, y = data("generated")
-        search = SVMSearchCV(SVC(max_iter=3), {"C": [1.0, 1e3]}, refit=False)
-        with pytest.warns(ConvergenceWarning, match="solves stopped"):
-            search.fit(X, y)
-        assert search.cv_results_["status"].tolist() == ["iteration_limit"] * 2
 
 
 class TestOwnColumns:
