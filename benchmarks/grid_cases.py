@@ -88,6 +88,8 @@ CASES = [
         )
     ),
     Case(DataSpec("housing", is_scaled=True), grid="svr", model="SVR"),
+    Case(DataSpec("housing"), grid="svr", model="SVR", is_piped=True),
     Case(DataSpec("usps"), grid="small", n_folds=3, is_long=True),
+    Case(DataSpec("usps"), grid="small", n_folds=3, is_piped=True, is_long=True),
     Case(DataSpec("4000x20"), is_long=True),
 ]

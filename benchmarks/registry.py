@@ -50,16 +50,27 @@ BENCHMARKS = {
     "grid_search": Benchmark(
         "grid_search", "whole grids against GridSearchCV(SVC()), scores compared", True
     ),
+    "search_plans": Benchmark("search_plans", "plans of a search with one value of C", True),
     "one_class_grid": Benchmark(
         "one_class_grid", "a grid of OneClassMaxMinOver by every plan and solver", True
     ),
-    "margins": Benchmark("margins", "gradient descent and Pegasos with margin bounds", True),
+    "margin_bounds": Benchmark(
+        "margin_bounds", "gradient descent and Pegasos with margin bounds", True
+    ),
+    "linear_fit": Benchmark("linear_fit", "one linear SVM against the peers; its memory", True),
     "linear_search": Benchmark("linear_search", "the search over C against LIBLINEAR -C", True),
     "incremental": Benchmark(
         "incremental", "exact updates against single ones, warm SMO and refits", True
     ),
     "c_path": Benchmark("c_path", "exact C paths, certified, and cross-validated", True),
-    "weight_path": Benchmark("weight_path", "the weight path against warm SMO", False),
+    "weight_path": Benchmark("weight_path", "paths between weightings against warm SMO", True),
+    "ranking": Benchmark(
+        "ranking", "RankSVM and its exact paths on OHSUMED, against LIBLINEAR", True
+    ),
+    "transduction": Benchmark(
+        "transduction", "transduction on spambase by paths and by cold solves", True
+    ),
+    "gpu": Benchmark("gpu", "whole batches on a GPU (needs one, and CuPy)", True),
     "memory": Benchmark("memory", "resident memory over 10,000 fits", True),
     "row_cache": Benchmark("row_cache", "time and rows computed against the memory limit", False),
     "smooth": Benchmark(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from time import perf_counter
 from typing import Any
 
@@ -13,16 +14,24 @@ from benchmarks.smooth_cases import Case, find_case, load_case
 
 #: Refits from which the time of all is estimated.
 N_REFITS = 20
+WHOLE_CALL = "10 folds, whole call"
 FOLDS = StratifiedKFold(10, shuffle=True, random_state=0)
 
 
-def least(call: Callable[[], Any], repeats: int) -> tuple[float, Any]:
-    """Least seconds of `repeats` calls, of more where they are short, and the value."""
+def least(
+    call: Callable[..., Any], repeats: int, prepare: Callable[[], Any] | None = None
+) -> tuple[float, Any]:
+    """Least seconds of `repeats` calls, of more where they are short, and the value.
+
+    What `prepare` makes, untimed and anew for each call, is handed to it: a model on all rows keeps
+    the products that its folds have computed.
+    """
     seconds: list[float] = []
     value: Any = None
     while len(seconds) < repeats or (sum(seconds) < 1.0 and len(seconds) < 100):
+        given = () if prepare is None else (prepare(),)
         start = perf_counter()
-        value = call()
+        value = call(*given)
         seconds.append(perf_counter() - start)
         if sum(seconds) > 20.0:
             break
@@ -64,7 +73,17 @@ def time_ours(title: str, folder: str, repeats: int) -> list[dict[str, Any]]:
     fresh: dict[int, Any] = {}
     for strategy in strategies_of(case, *X.shape):
         rows += time_strategy(case, problem, y, strategy, repeats, fresh)
-    return rows
+    del problem, fresh
+    return [*rows, time_whole_call(model, X, y, repeats)]
+
+
+def time_whole_call(model: Any, X: Any, y: np.ndarray, repeats: int) -> dict[str, Any]:
+    """Checks, kernel, the model on all rows and the folds: what a user waits for."""
+    from alphapath.model_selection import cross_validate
+
+    seconds, found = least(lambda: cross_validate(model, X, y, cv=FOLDS), 3 * repeats)
+    right = float(100.0 * np.mean(found["test_score"]))
+    return row(WHOLE_CALL, "auto", seconds, n_solves=int(found["n_iter"].sum()), accuracy=right)
 
 
 def fold_problems(case: Case, problem: Any, y: np.ndarray) -> list[Any]:
@@ -81,15 +100,20 @@ def time_strategy(
 ) -> list[dict[str, Any]]:
     from alphapath.solvers import smooth_newton
 
-    seconds, full = least(lambda: smooth_newton.solve(problem, strategy=strategy), repeats)
+    def fit() -> Any:
+        return smooth_newton.solve(problem, strategy=strategy)
+
+    seconds, full = least(fit, repeats)
     rows = [row("fit", strategy, seconds, n_solves=full.info.n_iter)]
     moved = problem.with_weights(1.1 * problem.weights)
-    seconds, found = least(lambda: smooth_newton.solve(moved, full, strategy=strategy), repeats)
+    seconds, found = least(
+        lambda full: smooth_newton.solve(moved, full, strategy=strategy), repeats, fit
+    )
     apart = smooth_newton.solve(moved, strategy="none")
     rows.append(
         row("c * 1.1", strategy, seconds, n_solves=found.info.n_iter, error=off_by(found, apart))
     )
-    rows += time_folds(case, problem, y, strategy, repeats, (full, fresh))
+    rows += time_folds(case, problem, y, strategy, repeats, (fit, fresh))
     rows.append(time_leave_one_out(case, full, y, strategy, repeats))
     return rows
 
@@ -99,7 +123,7 @@ def time_folds(
 ) -> list[dict[str, Any]]:
     from alphapath.solvers import smooth_newton
 
-    full, fresh = known
+    fit, fresh = known
     folds = fold_problems(case, problem, y)
     tests = [test for _, test in FOLDS.split(y, y)]
 
@@ -112,12 +136,12 @@ def time_folds(
     # One by one: more of these would not fit side by side.
     is_huge = strategy == "feature" and problem.d > 3000
 
-    def from_full() -> list[Any]:
+    def from_full(full: Any) -> list[Any]:
         if is_huge:
             return [smooth_newton.solve(fold, full, strategy=strategy) for fold in folds]
         return smooth_newton.solve_side_by_side(folds, full, strategy=strategy)
 
-    seconds, found = least(from_full, repeats)
+    seconds, found = least(from_full, repeats, fit)
     error = max(off_by(ours, fresh[k]) for k, ours in enumerate(found))
     rows = [row("10 folds", strategy, seconds, error=error, is_ours=True, **summary(found))]
     if not is_huge and not (strategy == "instance" and case.gamma is None and problem.n > 3000):
@@ -162,8 +186,66 @@ def time_leave_one_out(
         accuracy=accuracy(found.values, y),
         error=error,
         is_ours=True,
-        note="" if found.n_refits == 0 else f"{found.n_refits} refits by Newton steps",
+        note=f"{len(found.refits)} refits by Newton steps" if found.refits else "",
     )
+
+
+def time_in_turn(title: str, folder: str, repeats: int) -> list[dict[str, Any]]:
+    """Job: "auto" and the other strategies, call after call."""
+    from alphapath import SmoothSVC
+    from alphapath.solvers import smooth_newton
+    from alphapath.solvers.smooth_removal import leave_out
+
+    case = find_case(title)
+    X, y = load_case(case, folder)
+    model = SmoothSVC() if case.gamma is None else SmoothSVC(kernel="rbf", gamma=case.gamma)
+    problem: Any = model.to_problem(X, y)
+    folds, everybody = fold_problems(case, problem, y), np.arange(problem.n)
+    moved = problem.with_weights(1.1 * problem.weights)
+    names = [name for name in strategies_of(case, *X.shape) if name != "none"]
+
+    def fit(name: str, _: Any = None) -> Any:
+        return smooth_newton.solve(problem, strategy=name)
+
+    tasks: dict[str, Callable[[str, Any], Any]] = {
+        "fit": fit,
+        "c * 1.1": lambda name, full: smooth_newton.solve(moved, full, strategy=name),
+        "10 folds": lambda name, full: smooth_newton.solve_side_by_side(folds, full, strategy=name),
+        "leave-one-out": lambda name, full: leave_out(
+            full, everybody, strategy=name, drops_features=case.gamma is not None
+        ),
+    }
+    rows = []
+    for task, call in tasks.items():
+        seconds = alternate(call, names, 3 * repeats, fit)
+        other = min((name for name in seconds if name != "auto"), key=seconds.__getitem__)
+        rows.append(row(f"{task}, in turn", "auto", seconds["auto"]))
+        rows.append(row(f"{task}, in turn", f"the better: {other}", seconds[other]))
+    return rows
+
+
+def alternate(
+    call: Callable[[str, Any], Any],
+    names: list[str],
+    repeats: int,
+    prepare: Callable[[str], Any],
+) -> dict[str, float]:
+    """Least seconds of each, by turns; one that is 5 times slower than "auto" has one turn."""
+    seconds = dict.fromkeys(names, np.inf)
+    spent, n_turns = 0.0, 0
+    while n_turns < repeats or (spent < 1.0 and n_turns < 200):
+        for name in names:
+            if n_turns > 0 and seconds[name] > 5.0 * seconds["auto"]:
+                continue
+            given = prepare(name)
+            start = perf_counter()
+            call(name, given)
+            taken = perf_counter() - start
+            seconds[name], spent = min(seconds[name], taken), spent + taken
+        n_turns += 1
+        if spent > 30.0:
+            break
+    return seconds
 
 
 def time_peers(title: str, folder: str, repeats: int) -> list[dict[str, Any]]:
@@ -179,8 +261,11 @@ def time_peers(title: str, folder: str, repeats: int) -> list[dict[str, Any]]:
         peers = {"SVC": SVC(gamma=case.gamma, cache_size=2000)}
     rows = []
     for who, model in peers.items():
-        rows += [time_peer_folds(who, model, X, y), time_peer_refits(who, model, X, y)]
-    if case.gamma is None:
+        folds = time_peer_folds(who, model, X, y)
+        rows += [folds, folds | {"task": WHOLE_CALL}, time_peer_refits(who, model, X, y)]
+    if case.gamma is None and find_spec("liblinear") is None:
+        rows.append(row("model", "LIBLINEAR", None, note="not installed"))
+    elif case.gamma is None:
         rows.append(compare_liblinear(X, y))
     return rows
 

@@ -42,7 +42,10 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "secondary_sidebar_items": ["page-toc"],
     "show_toc_level": 2,
+    "header_links_before_dropdown": 4,
 }
+# Pages that stand alone have nothing to list at their side.
+html_sidebars: dict[str, list[str]] = {page.stem: [] for page in Path(__file__).parent.glob("*.md")}
 html_show_sourcelink = False
 
 sphinx_gallery_conf = {
@@ -62,6 +65,12 @@ MODULES = {
     "alphapath.model_selection": "Model selection",
     "alphapath.paths": "Paths",
     "alphapath.report": "Reports",
+    "alphapath.kernels": "Kernels",
+}
+#: Functions by name that are reached through a registry.
+REGISTRIES = {
+    "alphapath.solvers.SOLVERS": "Solvers",
+    "alphapath.seeds.SEEDS": "Seeds",
 }
 
 
@@ -73,6 +82,14 @@ def write_api(folder: Path) -> None:
         lines += [heading, "-" * len(heading), "", f".. currentmodule:: {name}", ""]
         lines += [".. autosummary::", "   :toctree: .", ""]
         lines += [f"   {one}" for one in offered] + [""]
+    for name, heading in REGISTRIES.items():
+        module, _, registry = name.rpartition(".")
+        lines += [heading, "-" * len(heading), "", f".. currentmodule:: {module}", ""]
+        lines += [f"``{name}`` has, by name:", ""]
+        lines += [".. autosummary::", "   :toctree: .", ""]
+        found = getattr(import_module(module), registry).values()
+        names = [f"{one.__module__}.{one.__name__}" for one in found]
+        lines += [f"   {one.removeprefix(module + '.')}" for one in names] + [""]
     folder.mkdir(exist_ok=True)
     (folder / "api.rst").write_text("\n".join(lines), encoding="utf-8")
 

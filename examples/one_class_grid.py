@@ -15,7 +15,7 @@ from sklearn.datasets import make_moons
 
 from alphapath import OneClassMaxMinOver
 from alphapath.model_selection import OneClassSearch
-from alphapath.report import GridTreeDisplay
+from alphapath.report import GapDisplay, GridTreeDisplay
 
 X, y = make_moons(300, noise=0.15, random_state=0)
 X /= np.linalg.norm(X[y == 0], axis=1).mean()
@@ -34,5 +34,14 @@ for plan in ("independent", "heuristic", "learned", "arborescence"):
         f"best {search.best_params_}"
     )
 
+# %%
+# The tree that was walked: arrows lead from a solution to those begun from it.
+
+display = GridTreeDisplay.from_estimator(search)
 if len(sys.argv) > 1:
-    GridTreeDisplay.from_estimator(search).figure_.savefig(sys.argv[1])
+    display.figure_.savefig(sys.argv[1])
+
+# %%
+# The feasibility gap of one fit of MaxMinOver over its steps.
+
+GapDisplay.from_estimator(OneClassMaxMinOver(C=100, sigma=0.5, solver="maxminover").fit(train))

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 # scikit-learn's estimator checks leave out array-API input without it.
 os.environ["SCIPY_ARRAY_API"] = "1"
+# A shell's background jobs ignore Ctrl-C, and all that they start would do so too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -26,6 +31,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     dump_svmlight_file(X[::2], y[::2], "train.svm", zero_based=False)
     dump_svmlight_file(X[1::2], y[1::2], "test.svm", zero_based=False)
     dump_svmlight_file(X[y < 2], y[y < 2], "two.svm", zero_based=False)
+    queries = (np.arange(len(y)) * 7) % 12
+    for name, rows in (("queries.svm", queries < 8), ("more.svm", queries >= 8)):
+        kept = {"query_id": queries[rows], "zero_based": False}
+        dump_svmlight_file(X[rows], y[rows], name, **kept)
     return tmp_path
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from sklearn.svm import SVC, SVR
 from benchmarks import exactness, judge
 from benchmarks.__main__ import main
 from benchmarks.data import DataSpec, data_file, load
-from benchmarks.measure import resident_kilobytes
+from benchmarks.measure import ROOT, Runner, resident_kilobytes
 from benchmarks.peers import chosen_peers
 from benchmarks.qp import solve_dual
 from benchmarks.registry import BENCHMARKS
@@ -26,6 +28,22 @@ def folder(tmp_path: Path) -> Path:
     X, y = make_classification(60, 5, random_state=0)
     dump_svmlight_file(X, np.where(y == 1, 1, -1), str(tmp_path / "heart_scale.svm"))
     return tmp_path
+
+
+@pytest.fixture
+def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs run here and not in fresh processes, whose imports take longer than the small cases.
+
+    That processes work is shown by the benchmarks `fit` and `memory`.
+    """
+
+    def call(self: Runner, function: str, arguments: Any, *, python: Any = None, pin: bool) -> Any:
+        module, _, name = function.partition(":")
+        given = json.loads(json.dumps(arguments))
+        return json.loads(json.dumps(getattr(import_module(module), name)(**given)))
+
+    monkeypatch.setattr(Runner, "call", call)
+    monkeypatch.setattr(Runner, "interpreter_with", lambda self, module: self.python)
 
 
 def test_loading(folder: Path) -> None:
@@ -134,8 +152,10 @@ def test_fit_writes_both_files(folder: Path, capfd: pytest.CaptureFixture[str]) 
 
 
 def test_registered_benchmarks_can_be_imported() -> None:
-    for entry in BENCHMARKS.values():
+    page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    for name, entry in BENCHMARKS.items():
         assert callable(entry.run)
+        assert f"| `{name}` |" in page, f"docs/benchmarks.md does not say what {name} measures."
 
 
 def test_growth_would_be_seen() -> None:
@@ -148,6 +168,7 @@ def test_memory_does_not_grow(folder: Path) -> None:
     assert main(["memory", "--data", str(folder), "--out", str(folder / "out"), "--quick"]) == 0
 
 
+@pytest.mark.usefixtures("_in_process")
 def test_a_smaller_row_cache_computes_more_rows(tmp_path: Path) -> None:
     assert main(["row_cache", "--out", str(tmp_path), "--quick", "--repeats", "1"]) == 0
     rows = json.loads((tmp_path / "row_cache.json").read_text())["rows"]
@@ -158,6 +179,7 @@ def test_a_smaller_row_cache_computes_more_rows(tmp_path: Path) -> None:
     np.testing.assert_allclose([row["objective"] for row in rows], rows[0]["objective"], rtol=1e-4)
 
 
+@pytest.mark.usefixtures("_in_process")
 def test_cross_validation_agrees_with_the_cold_run(folder: Path) -> None:
     options = ["--only", "heart_scale", "--quick", "--repeats", "1", "--out", str(folder / "out")]
     assert main(["cross_validation", "--data", str(folder), *options]) == 0
@@ -170,6 +192,7 @@ def test_cross_validation_agrees_with_the_cold_run(folder: Path) -> None:
         assert (row["iter_ratio"] if row["seeding"] == "none" else 1.0) == 1.0
 
 
+@pytest.mark.usefixtures("_in_process")
 def test_grid_search_agrees(folder: Path) -> None:
     options = ["--quick", "--repeats", "1", "--out", str(folder / "out")]
     assert main(["grid_search", "--data", str(folder), *options]) == 0
@@ -182,9 +205,53 @@ def test_grid_search_agrees(folder: Path) -> None:
         assert row["own_error"] <= row["peer_error"]
 
 
+@pytest.mark.usefixtures("_in_process")
 def test_the_lambda_path_is_optimal_everywhere(tmp_path: Path) -> None:
     options = ["--only", "artificial 100, huber", "--quick", "--skip-slow-peers"]
     assert main(["lambda_path", "--out", str(tmp_path), *options]) == 0
     (row,) = json.loads((tmp_path / "lambda_path.json").read_text())["rows"]
     assert row["worst_kkt"] < 1e-8
     assert row["n_resets"] == 0
+
+
+@pytest.fixture
+def linear_folder(tmp_path: Path) -> Path:
+    """Stand-ins under the names of large linear sets."""
+    X, y = make_classification(300, 8, class_sep=0.7, random_state=0)
+    for name in ("ijcnn1", "w8a"):
+        dump_svmlight_file(X, np.where(y == 1, 1, -1), str(tmp_path / f"{name}.svm"))
+    return tmp_path
+
+
+def run_quick(name: str, only: str, folder: Path) -> list[dict]:
+    options = ["--only", only, "--quick", "--repeats", "1", "--out", str(folder / "out")]
+    assert main([name, "--data", str(folder), *options]) == 0
+    return json.loads((folder / "out" / f"{name}.json").read_text())["rows"]
+
+
+def test_margin_bounds_change_nothing_but_the_work(linear_folder: Path) -> None:
+    rows = run_quick("margin_bounds", "ijcnn1", linear_folder)
+    settings = {(row["what"], row["setting"]) for row in rows}
+    assert ("gradient, lazy", "eps 0.0001") in settings
+    assert ("gradient, sorted", "fixed step, 10") in settings
+    assert ("pegasos, bounds", "k = 1000") in settings
+    for row in rows:
+        assert row["distance"] < 1e-3  # steps that overshoot let rounding grow
+        assert row["examined"] < 1.1
+    clouds = run_quick("margin_bounds", "two clouds", linear_folder)
+    assert [row["distance"] for row in clouds] == [0.0] * 4
+    assert clouds[0]["examined"] < clouds[-1]["examined"]
+
+
+def test_one_linear_fit_is_near_the_optimum(linear_folder: Path) -> None:
+    rows = run_quick("linear_fit", "w8a", linear_folder)
+    assert len(rows) == 4
+    assert all(-1e-6 < row["excess"] < 2e-3 for row in rows[:2])
+
+
+def test_the_linear_search_agrees_with_liblinear(linear_folder: Path) -> None:
+    pytest.importorskip("liblinear", reason="liblinear-official is not installed")
+    ours, peer, close = run_quick("linear_search", "ijcnn1", linear_folder)
+    assert ours["worst_excess"] < 1e-6
+    assert ours["best_rate"] == pytest.approx(close["best_rate"], abs=0.01)
+    assert ours["n_C"] == peer["n_C"]

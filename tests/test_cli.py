@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import json
+import os
+import pty
+import re
 import shlex
-import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +22,7 @@ from sklearn.datasets import dump_svmlight_file, load_iris, load_wine
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
+import alphapath
 from alphapath import cli
 from alphapath.cli.data import read_data
 from alphapath.cli.scaling import FeatureScaler, read_range
@@ -101,6 +106,8 @@ def test_classes_may_be_words(run: Run) -> None:
     model = sklearn.svm.SVC(gamma="auto").fit(X, y)
     assert printed.split() == [["setosa", "versicolor", "virginica"][k] for k in model.predict(X)]
     assert "accuracy" in errors
+    dump_svmlight_file(X, y, "iris.svm", zero_based=False)  # the same classes by their numbers
+    assert run("predict", "iris.svm", "iris.model")[2] == errors
     Path("rows.csv").write_text("a;b;c;d\n5;3;1.5;0.2\n")
     assert run("predict", "rows.csv", "iris.model")[1] == "setosa\n"
 
@@ -111,30 +118,6 @@ def test_one_class(run: Run) -> None:
     X, _ = wine()
     model = sklearn.svm.OneClassSVM(nu=0.2, gamma="auto").fit(X[::2])
     assert np.mean(np.array(printed.split(), dtype=int) == model.predict(X[1::2])) >= 0.97
-
-
-@pytest.mark.skipif(
-    shutil.which("svm-predict") is None, reason="LIBSVM's programs (libsvm-tools) are not installed"
-)
-def test_libsvms_programs_read_our_files_and_we_theirs(run: Run) -> None:
-    X, y = load_wine(return_X_y=True)
-    dump_svmlight_file(X[::2], y[::2], "raw.svm", zero_based=False)
-    dump_svmlight_file(X[1::2], y[1::2], "new.svm", zero_based=False)
-    for scale in ("minmax", "standard"):
-        assert run("fit", "raw.svm", "-c", "4", "--scale", scale, "--model", "ours.model")[0] == 0
-        run("predict", "new.svm", "ours.model", "ours.txt")
-        scaled = subprocess.run(
-            ["svm-scale", "-r", "ours.model.range", "new.svm"], capture_output=True, check=True
-        )
-        Path("scaled.svm").write_bytes(scaled.stdout)
-        subprocess.run(["svm-predict", "-q", "scaled.svm", "ours.model", "theirs.txt"], check=True)
-        assert np.array_equal(np.loadtxt("ours.txt"), np.loadtxt("theirs.txt"))
-    for arguments in (["-c", "4"], ["-s", "3"], ["-s", "2", "-n", "0.2"], ["-t", "1", "-r", "1"]):
-        subprocess.run(["svm-train", "-q", *arguments, "train.svm", "their.model"], check=True)
-        subprocess.run(["svm-predict", "-q", "test.svm", "their.model", "theirs.txt"], check=True)
-        Path("their.model.range").unlink(missing_ok=True)
-        assert run("predict", "test.svm", "their.model", "ours.txt")[0] == 0
-        assert np.allclose(np.loadtxt("ours.txt"), np.loadtxt("theirs.txt"), rtol=1e-5)
 
 
 # -- cv and loo
@@ -249,7 +232,7 @@ def test_what_is_wrong_is_one_sentence(
 
 def test_files_that_are_no_text(run: Run, folder: Path) -> None:
     Path("a.svm").write_bytes(b"\xff\xfe\x00")
-    assert "not a text file" in run("fit", "a.svm")[2]
+    assert "line 1: this is not a text file" in run("fit", "a.svm")[2]
     Path("a.svm.gz").write_bytes(b"1 1:1\n")
     assert "can not be" in run("fit", "a.svm.gz")[2]
     assert "is a folder" in run("fit", str(folder))[2]
@@ -285,3 +268,27 @@ def test_unfavourable_data_are_warned_of(run: Run) -> None:
 
 def test_powers_are_understood(run: Run) -> None:
     assert "C=8.0, gamma=0.25" in run("fit", "train.svm", "-c", "2^3", "-g", "2^-2")[1]
+
+
+@pytest.mark.parametrize("command", ["loo", "path", "compare"])
+def test_long_work_shows_on_a_terminal_and_only_there(command: str, folder: Path) -> None:
+    """A spinner on the standard error stream; what is printed stays the same."""
+    arguments = ["-c", "1,4"] if command == "compare" else []
+    call = [sys.executable, "-m", "alphapath", command, "two.svm", *arguments]
+    env = {**os.environ, "PYTHONPATH": str(Path(alphapath.__file__).parents[1]), "TERM": "xterm"}
+    reader, writer = pty.openpty()
+    seen = subprocess.run(call, env=env, stdout=subprocess.PIPE, stderr=writer, text=True)
+    os.close(writer)
+    shown = b""
+    with contextlib.suppress(OSError):  # the end of a terminal
+        while block := os.read(reader, 65536):
+            shown += block
+    os.close(reader)
+    assert seen.returncode == 0
+    assert b"0:00:0" in shown  # how long it took so far
+    if command != "loo":  # the same function shows it everywhere
+        return
+    quiet = subprocess.run(call, env=env, capture_output=True, text=True)
+    assert quiet.stderr == ""
+    timed = re.compile(r"[0-9.]+ m?s\b")
+    assert timed.sub("", quiet.stdout).split() == timed.sub("", seen.stdout).split()

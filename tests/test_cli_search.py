@@ -9,9 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 import sklearn.svm
-from sklearn.datasets import load_wine
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
-from sklearn.preprocessing import minmax_scale
+from sklearn.datasets import dump_svmlight_file, load_wine
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    StratifiedKFold,
+    cross_val_score,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, minmax_scale
 
 from alphapath import QuadraticLossSVC
 from alphapath.cli import grid_options
@@ -79,19 +85,96 @@ def test_the_iterations_saved_are_counted(run: Run) -> None:
     assert "from zero takes" in Path("report.html").read_text(encoding="utf-8")
 
 
+def value_on(record: Any, t: float) -> float:
+    """The curve of a record at t."""
+    k = int(np.searchsorted(record["edges"], t)) - 1
+    share = (t - record["edges"][k]) / (record["edges"][k + 1] - record["edges"][k])
+    return float(record["first"][k] + share * (record["last"][k] - record["first"][k]))
+
+
 def test_the_path_gives_the_error_of_every_lambda(run: Run) -> None:
-    assert run("path", "two.svm", "-g", "0.1", "-v", "3", "--json", "p.json")[0] == 0
+    arguments = ("path", "two.svm", "--along", "lambda", "-g", "0.1", "-v", "3")
+    assert run(*arguments, "--json", "p.json")[0] == 0
     record = json.loads(Path("p.json").read_text())
     data = read_data(Path("two.svm"), "c-svc")
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
-    for lam in (0.003, 0.3, record["best_lambda"]):
-        k = np.searchsorted(record["edges"], lam) - 1
+    for lam in (0.003, 0.3, record["best"]["t"]):
         peer = QuadraticLossSVC(gamma=0.1, lam=lam)
-        found = cross_val_predict(peer, data.X, data.y, cv=folds)
-        wrong = float(np.mean(found != data.y))
-        assert record["error"][k] == pytest.approx(wrong)
-    code, _, errors = run("path", "train.svm")
-    assert (code, errors.count("3 classes")) == (2, 1)
+        scores = cross_val_score(peer, data.X, data.y, cv=folds)
+        assert value_on(record, lam) == pytest.approx(1.0 - scores.mean(), abs=1e-9)
+
+
+@pytest.mark.parametrize("scale", ["none", "standard"])
+def test_the_path_gives_the_error_of_every_C(scale: str, run: Run) -> None:
+    arguments = ("path", "two.svm", "-g", "0.02", "-v", "3", "--most", "100", "--scale", scale)
+    code, printed, _ = run(*arguments, "--json", "p.json", "--report", "p.html")
+    assert code == 0
+    record = json.loads(Path("p.json").read_text())
+    data = read_data(Path("two.svm"), "c-svc")
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    for C in (0.05, 1.7, 60.0, record["best"]["t"], 1.0001 * record["simplest"]["t"]):
+        peer: Any = sklearn.svm.SVC(C=C, gamma=0.02, tol=1e-8)
+        if scale == "standard":
+            peer = make_pipeline(StandardScaler(), peer)
+        scores = cross_val_score(peer, data.X, data.y, cv=folds)
+        assert value_on(record, C) == pytest.approx(1.0 - scores.mean(), abs=1e-9)
+    assert f"C = {record['best']['t']:.6g}" in printed
+    assert "error rate for every C" in Path("p.html").read_text(encoding="utf-8")
+
+
+def test_the_path_of_a_regression(run: Run) -> None:
+    X, y = load_wine(return_X_y=True)
+    X = minmax_scale(X, (-1.0, 1.0))
+    dump_svmlight_file(X, y + X[:, 0], "r.svm", zero_based=False)
+    arguments = ("path", "r.svm", "-s", "3", "-g", "0.2", "-p", "0.05", "--most", "50", "-v", "3")
+    assert run(*arguments, "--json", "p.json")[0] == 0
+    record = json.loads(Path("p.json").read_text())
+    data = read_data(Path("r.svm"), "epsilon-svr")
+    folds = KFold(3, shuffle=True, random_state=0)
+    for C in (0.5, record["best"]["t"]):
+        peer = sklearn.svm.SVR(C=C, gamma=0.2, epsilon=0.05, tol=1e-8)
+        scores = cross_val_score(peer, data.X, data.y, cv=folds, scoring="neg_mean_squared_error")
+        assert value_on(record, C) == pytest.approx(-scores.mean(), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["path", "train.svm"], "train has 3 classes; a path is followed for two"),
+        (["search", "train.svm", "--path"], "train has 3 classes; a path is followed for two"),
+        (["path", "two.svm", "--along", "lambda", "-t", "poly"], "not c-svc with poly"),
+        (["path", "two.svm", "--along", "lambda", "--most", "3"], "--most is for --along C"),
+        (["path", "two.svm", "--least", "8", "--most", "3"], "C_m"),
+    ],
+)
+def test_paths_that_can_not_be_followed(arguments: list[str], words: str, run: Run) -> None:
+    code, _, errors = run(*arguments)
+    assert code == 2
+    assert words in errors
+    assert errors.count("\n") == 1
+
+
+def test_a_search_with_its_path(run: Run) -> None:
+    code, printed, _ = run("search", "two.svm", "--path", "--scale", "standard", "-v", "4")
+    assert code == 0
+    record = json.loads(Path("two.json").read_text())
+    path, results = record["path"], record["cv_results"]
+    gamma = path["fixed"]["gamma"]
+    compared = 0
+    for params, mean in zip(results["params"], results["mean_test_score"], strict=True):
+        C = params["svm__C"]
+        if params["svm__gamma"] == gamma and path["edges"][0] < C < path["edges"][-1]:
+            # The search stops at a tolerance, the path is exact: a row may be on the boundary.
+            assert value_on(path, C) == pytest.approx(1.0 - mean, abs=0.01)
+            compared += 1
+    assert compared == 9
+    assert path["best"]["value"] <= 1.0 - record["best"]["mean"] + 1e-12
+    assert "every C" in printed
+    page = Path("report.html").read_text(encoding="utf-8")
+    assert "error rate for every C" in page
+    assert "At powers of two" in page
+    assert run("report", "two.json", "--output", "again.html")[0] == 0
+    assert Path("again.html").read_text(encoding="utf-8") == page
 
 
 def test_compare_agrees(run: Run) -> None:

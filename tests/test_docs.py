@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
+import matplotlib
 import pytest
+from matplotlib import pyplot
 
+matplotlib.use("Agg")
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -33,8 +37,13 @@ def test_the_readme_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(p.name for p in (ROOT / "examples").glob("*.py")))
-def test_an_example_runs(name: str) -> None:
-    assert run_script(str(ROOT / "examples" / name))
+def test_an_example_runs(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", [name])
+    runpy.run_path(str(ROOT / "examples" / name), run_name="__main__")
+    pyplot.close("all")
+    assert capsys.readouterr().out
 
 
 def test_the_demo_prints_a_certificate(tmp_path: Path) -> None:

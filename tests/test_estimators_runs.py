@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 from alphapath import SVC, SVR, OneClassSVM, Start, Status, certify
 from alphapath.errors import InfeasibleStart
-from alphapath.estimators import base
+from alphapath.gpu import store
 from alphapath.kernels import KernelStore
 from alphapath.solvers import smo
 from datasets import CLASSIFICATION, REGRESSION
@@ -175,7 +175,7 @@ def test_a_fitted_model_does_not_hold_the_kernel(monkeypatch):
             super().__init__(*args, **options)
             stores.append(weakref.ref(self))
 
-    monkeypatch.setattr(base, "KernelStore", WatchedStore)
+    monkeypatch.setattr(store, "KernelStore", WatchedStore)
     X, y = CLASSIFICATION["iris"]()
     model = SVC().fit(X, y)
     gc.collect()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes, load_iris
 
@@ -114,6 +114,7 @@ def run_sequence(seed: int, kind: str, is_svr: bool, kernel: str, C: float) -> N
     kernel=st.sampled_from(["rbf", "linear", "poly"]),
     C=st.sampled_from([0.1, 1.0, 30.0, 1000.0]),
 )
+@example(seed=17620, kind="grid", is_svr=True, kernel="poly", C=1000.0)  # few digits
 def test_random_sequences_equal_fresh_fits(
     seed: int, kind: str, is_svr: bool, kernel: str, C: float
 ) -> None:
@@ -131,6 +132,25 @@ def test_random_sequences_equal_fresh_fits(
 )
 def test_many_random_sequences(seed: int, kind: str, is_svr: bool, kernel: str, C: float) -> None:
     run_sequence(seed, kind, is_svr, kernel, C)
+
+
+@pytest.mark.parametrize("kind", ["normal", "grid"])
+@pytest.mark.parametrize(("is_svr", "C"), [(False, 1.0), (False, 1000.0), (True, 10.0)])
+def test_walks_on_near_instances_equal_fresh_fits(kind: str, is_svr: bool, C: float) -> None:
+    rng = np.random.default_rng(8)
+    X, y = random_rows(rng, 900, kind, 6)
+    if not is_svr:
+        y = np.where(y > np.median(y), 1, 0)
+    model = (SVR if is_svr else SVC)(C=C, gamma=0.3)
+    replay = Replay(model, X[:700], y[:700])
+    for at in range(700, 900, 50):
+        replay.update(X[at : at + 50], y[at : at + 50], rng.permutation(700)[:50])
+        replay.check()
+    assert model._online is not None
+    counts = model._online._updaters[0].walker.native.counts
+    assert counts.n_parts > 4
+    assert counts.n_dropped < counts.n_parts  # ties make many leave unseen
+    assert sum(info.n_fallbacks for info in model.solve_info_) == 0
 
 
 @pytest.mark.parametrize("name", ["duplicates", "ties", "constant_features", "lonely_class"])
@@ -260,6 +280,26 @@ def test_classes_may_come_later() -> None:
     model.partial_fit(X[50:60], y[50:60]).partial_fit(X[100:110], y[100:110])
     rows = np.r_[0:10, 50:60, 100:110]
     check_equals_fresh(model, X[rows], y[rows])
+
+
+def test_classes_may_go_and_come_back() -> None:
+    X, y = load_iris(return_X_y=True)
+    rows = np.r_[0:10, 50:60, 100:110]
+    model = SVC(C=2.0, gamma=0.5).partial_fit(X[rows], y[rows])
+    model.forget(np.arange(10, 30))
+    assert (model.predict(X[:10]) == 0).all()
+    model.partial_fit(X[60:70], y[60:70]).partial_fit(X[110:120], y[110:120])
+    rows = np.r_[0:10, 60:70, 110:120]
+    check_equals_fresh(model, X[rows], y[rows])
+
+
+def test_parameters_may_change_between_updates() -> None:
+    X, y = random_rows(np.random.default_rng(9), 60, "normal", 3)
+    model = SVR(C=10.0, gamma=0.3).partial_fit(X[:50], y[:50])
+    model.set_params(C=3.0).partial_fit(X[50:55], y[50:55])
+    check_equals_fresh(model, X[:55], y[:55])
+    model.set_params(epsilon=0.3).partial_fit(X[55:], y[55:])
+    check_equals_fresh(model, X, y)
 
 
 @pytest.mark.parametrize("tol", [1e-1, 1e-3])

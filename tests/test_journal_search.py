@@ -35,10 +35,10 @@ from alphapath.model_selection import SVMSearchCV
 journal, log, out = sys.argv[1:]
 run = search_work.SearchWork.__call__
 
-def run_and_tell(self, chain):
+def run_and_tell(self, chain, neighbour):
     with open(log, "a") as file:
         file.write(chain.key + "\\n")
-    return run(self, chain)
+    return run(self, chain, neighbour)
 
 search_work.SearchWork.__call__ = run_and_tell
 X, y = make_classification(1200, 12, n_informative=4, flip_y=0.2, random_state=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path as FilePath
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
@@ -10,11 +12,11 @@ from tests.datasets import CLASSIFICATION
 from tests.oracles import dual_objective, solve_by_qp
 from tests.quadratic_cases import LOSSES, artificial, random_lambdas, violation
 
-from alphapath import _core
+from alphapath import QuadraticLossSVC, Status, _core
 from alphapath.certificate import certify
 from alphapath.errors import InvalidProblem
 from alphapath.kernels import Linear, Precomputed, Rbf
-from alphapath.paths import lambda_path
+from alphapath.paths import LambdaPath, lambda_path
 from alphapath.paths.quadratic_path import PathEnd
 from alphapath.solvers import coordinate, lapack, newton
 
@@ -44,11 +46,13 @@ def test_every_lambda_is_optimal(loss: str, is_upward: bool) -> None:
 def test_the_path_equals_fresh_solutions(loss: str) -> None:
     X, y = artificial(60, 3)
     rho, h = LOSSES[loss]
-    path = lambda_path(X, y, rho=rho, h=h)
-    for lam in np.geomspace(1e-3, path.range_[0], 12):
+    # Coordinate descent takes seconds for a lambda below this range.
+    path = lambda_path(X, y, rho=rho, h=h, lam_to=1e-3)
+    for lam in random_lambdas(path, 200):
         ours = path.at(lam)
-        fresh = coordinate.solve(ours.problem, tol=1e-9)
-        np.testing.assert_allclose(ours.decision_values, fresh.decision_values, atol=1e-7)
+        fresh = coordinate.solve(ours.problem, tol=1e-8)
+        assert fresh.info.status is Status.SOLVED
+        np.testing.assert_allclose(ours.decision_values, fresh.decision_values, atol=1e-6)
     ours = path.at(0.01)
     by_qp = dual_objective(ours.problem, solve_by_qp(ours.problem))
     assert ours.info.objective == pytest.approx(by_qp, rel=1e-8)
@@ -129,21 +133,71 @@ def test_weights_are_repetitions() -> None:
         np.testing.assert_allclose(np.repeat(a.decision_values, counts), b.decision_values)
 
 
-def test_the_error_curve_knows_every_change() -> None:
+@pytest.mark.parametrize("ends", [(None, 1e-5), (1e-5, None)])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_the_error_curve_knows_every_change(
+    ends: tuple[float | None, float | None], is_weighted: bool
+) -> None:
     X, y = artificial(200, 2)
-    path = lambda_path(X[::2], y[::2], rho=1.1, h=0.2)
-    curve = path.validate(X[1::2], y[1::2])
+    path = lambda_path(X[::2], y[::2], rho=1.1, h=0.2, lam_from=ends[0], lam_to=ends[1])
+    X, y = X[1::2], y[1::2]
+    weights = np.random.default_rng(0).integers(0, 4, 100) if is_weighted else np.ones(100)
+    curve = path.validate(X, y, sample_weight=weights)
+
+    def error_at(lam: float) -> float:
+        return float(np.average(path.predict(X, lam) != y, weights=weights))
+
     # Just beside each edge, and in between, the labels of the model itself.
-    edges = curve.edges[1:-1]
+    edges = curve.starts[1:]
     for lam in np.concatenate([edges * (1 - 1e-7), edges * (1 + 1e-7), random_lambdas(path, 100)]):
-        wrong = np.mean(path.predict(X[1::2], lam) != y[1::2])
-        assert curve.at(lam) == pytest.approx(wrong, abs=1e-12)
-    grid = [np.mean(path.predict(X[1::2], lam) != y[1::2]) for lam in random_lambdas(path, 300, 1)]
-    assert curve.best_ <= min(grid)
-    assert curve.at(curve.best_lambda_) == curve.best_
-    accuracy = path.validate(X[1::2], y[1::2], "accuracy")
-    assert accuracy.best_ == pytest.approx(1 - curve.best_)
-    assert accuracy.best_lambda_ == curve.best_lambda_
+        assert float(curve(lam)) == pytest.approx(error_at(lam), abs=1e-12)
+    assert curve.best_value <= min(error_at(lam) for lam in random_lambdas(path, 200, 1)) + 1e-13
+    assert float(curve(curve.best_t)) == curve.best_value
+    assert any(low <= curve.best_t <= high for low, high in curve.best_ranges)
+
+
+@pytest.mark.parametrize(("loss", "is_upward"), [("huber", False), ("squared_hinge", True)])
+def test_the_squared_curve_is_exact_everywhere(loss: str, is_upward: bool) -> None:
+    X, y = artificial(160, 3)
+    rho, h = LOSSES[loss]
+    ends = (1e-4, None) if is_upward else (None, 1e-4)
+    path = lambda_path(X[::2], y[::2], rho=rho, h=h, lam_from=ends[0], lam_to=ends[1])
+    weights = np.random.default_rng(0).uniform(0, 1, 80)
+    curve = path.validate(X[1::2], y[1::2], "squared", weights)
+
+    def score_at(lam: float) -> float:
+        f = path.decision_function(X[1::2], lam)
+        return float(np.average((f - y[1::2]) ** 2, weights=weights))
+
+    lams = np.concatenate([path.breakpoints_, random_lambdas(path, 200), [curve.best_t]])
+    scores = np.array([score_at(lam) for lam in lams])
+    np.testing.assert_allclose(curve(lams), scores, rtol=1e-9)
+    assert curve.best_value == pytest.approx(scores[-1], rel=1e-9)
+    fine = min(score_at(lam) for lam in random_lambdas(path, 1000, 5))
+    assert curve.best_value <= fine + 1e-12
+    # The minimum is one: moving away by 1% is worse on both sides.
+    low, high = sorted(path.range_)
+    for lam in (curve.best_t / 1.01, curve.best_t * 1.01):
+        assert not low <= lam <= high or float(curve(lam)) > curve.best_value
+
+
+def test_a_path_in_a_file_is_the_same_path(tmp_path: FilePath) -> None:
+    X, y = artificial(80, 4)
+    labels = np.where(y > 0, "yes", "no")
+    model = QuadraticLossSVC(loss="huber", gamma=1.0)
+    path = model.lambda_path(X, labels, lam_to=1e-3)
+    path.save(tmp_path / "path.npz")
+    again = LambdaPath.load(tmp_path / "path.npz", model.to_problem(X, labels))
+    assert again.info_ == path.info_
+    np.testing.assert_array_equal(again.events_, path.events_)
+    for lam in random_lambdas(path, 20):
+        np.testing.assert_array_equal(again.predict(X, lam), path.predict(X, lam))
+        solution = again.at(lam)
+        assert certify(solution.problem, solution.beta).is_optimal(1e-8)
+    ours, theirs = (p.validate(X, labels) for p in (path, again))
+    np.testing.assert_array_equal(ours.value, theirs.value)
+    with pytest.raises(ValueError, match="is of 80 instances, and the problem has 79"):
+        LambdaPath.load(tmp_path / "path.npz", model.to_problem(X[1:], labels[1:]))
 
 
 def test_crossings_of_random_rational_functions() -> None:
@@ -183,11 +237,19 @@ def test_bad_arguments_are_named() -> None:
         lambda_path(X, y, sample_weight=(np.arange(20) != 3).astype(float))
     with pytest.raises(InvalidProblem, match=r"loss is \(1\.0, -1\.0\)"):
         lambda_path(X, y, h=-1.0)
+    with pytest.raises(ValueError, match="kernel is 'gauss'; it must be 'rbf', 'linear'"):
+        lambda_path(X, y, kernel="gauss")
     with pytest.raises(ValueError, match=r"lambda = 0\.0"):
         lambda_path(X, y, lam_to=0.0)
     path = lambda_path(X, y, lam_to=0.1)
     with pytest.raises(ValueError, match=r"the path covers 0\.1"):
         path.at(0.01)
+    with pytest.raises(ValueError, match="metric is 'auc'"):
+        path.validate(X, y, "auc")
+    with pytest.raises(ValueError, match=r"sample_weight has shape \(3,\)"):
+        path.validate(X, y, sample_weight=[1.0, 1.0, 1.0])
+    with pytest.raises(ValueError, match="none negative"):
+        path.validate(X, y, sample_weight=-np.ones(20))
     with pytest.raises(ValueError, match="y holds 7"):
         path.validate(X, np.full(20, 7.0))
     with pytest.raises(InvalidProblem, match="not positive definite"):
@@ -200,6 +262,7 @@ def test_plots() -> None:
     path = lambda_path(X, y, h=2.0)
     assert len(path.plot().lines) == 3
     assert path.validate(X, y).plot().get_ylabel() == "error"
+    assert path.validate(X, y, "squared").plot().get_ylabel() == "squared"
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "huber"])

@@ -152,7 +152,7 @@ SV
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ("c_svc", "nu_svc", "line 1: svm_type is 'nu_svc'; it must be one of c_svc"),
+        ("c_svc", "nu_sv", "line 1: svm_type is 'nu_sv'; it must be one of c_svc"),
         ("rbf", "cubic", "line 2: kernel_type is 'cubic'"),
         ("gamma 0.5\n", "", "line 8: the header has no gamma"),
         ("gamma 0.5", "gamma -1", "line 3: gamma is -1.0; it must be positive"),

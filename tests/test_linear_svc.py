@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, cross_val_score
 from sklearn.svm import LinearSVC as PeerSVC
 
-from alphapath import LinearSVC
+from alphapath import SVC, LinearSVC
 from alphapath.errors import SolverMismatch
 from alphapath.margin_certificate import certify_margin
 from alphapath.margin_problem import MarginProblem
@@ -70,6 +70,30 @@ def test_the_hinge_reaches_its_optimum(cancer, C: float, fit_intercept: bool) ->
     best = certify_margin(problem, peer.coef_[0], float(np.ravel(peer.intercept_)[0])).objective
     assert ours.objective_ <= best * (1.0 + 2e-5)
     assert 0.0 <= ours.duality_gap_ <= 1e-5 * ours.objective_
+
+
+@pytest.mark.parametrize("loss", ["hinge", "huber", "squared_hinge"])
+@pytest.mark.parametrize("penalise", [True, False])
+@pytest.mark.parametrize("weights", [{0: 1e-6}, {1: 1e-6}, {0: 1e6}, {1: 1e6}])
+def test_extreme_class_weights(cancer, loss: str, penalise: bool, weights: dict) -> None:
+    X, y = cancer
+    for C in (1e-4, 1.0):
+        model = LinearSVC(loss, C=C, class_weight=weights, penalise_intercept=penalise).fit(X, y)
+        assert model.fit_status_ == 0
+        assert 0.0 <= model.duality_gap_ <= 1e-4 * model.objective_
+        if not penalise and loss == "hinge":
+            peer = SVC(kernel="linear", C=C, class_weight=weights, tol=1e-6).fit(X, y)
+            problem = model.to_problem(X, y)
+            best = certify_margin(problem, peer.coef_[0], float(peer.intercept_[0])).objective
+            assert model.objective_ <= best * (1.0 + 1e-4)
+
+
+def test_a_free_offset_at_a_small_C(cancer) -> None:
+    X, y = cancer
+    model = LinearSVC("hinge", C=1e-4, penalise_intercept=False).fit(X, y)
+    peer = SVC(kernel="linear", C=1e-4, tol=1e-8).fit(X, y)
+    assert model.objective_ == pytest.approx(-peer.objective_, rel=1e-4)
+    assert model.fit_status_ == 0
 
 
 def test_conjugate_gradients_and_the_matrix_agree(cancer, monkeypatch) -> None:

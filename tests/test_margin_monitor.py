@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from alphapath import MarginMonitor
+from alphapath.kernels import Poly, Rbf
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr"])
@@ -37,6 +38,25 @@ def test_predictions_on_moving_data() -> None:
         X, w = X + step, w + 0.003 * rng.normal(size=4)
         monitor.move_data(X, np.linalg.norm(step, axis=1) * (1.0 + 1e-12))
     assert monitor.n_pruned > 0.8 * (monitor.n_pruned + monitor.n_examined)
+
+
+@pytest.mark.parametrize("kernel", [Rbf(0.5), Poly(0.3, 2, 1.0)])
+def test_predictions_of_a_kernel_classifier(kernel) -> None:
+    rng = np.random.default_rng(2)
+    X, Z = rng.normal(size=(800, 3)), rng.normal(size=(30, 3))
+    monitor = MarginMonitor(X, np.ones(800), kernel=kernel, vectors=Z)
+    beta = rng.normal(size=30) * (np.arange(30) % 3 > 0)
+    for _ in range(40):
+        expected = kernel.evaluate(X, Z) @ beta - 0.1
+        np.testing.assert_array_equal(monitor.predict(beta, -0.1), expected > 0.0)
+        beta = beta + 1e-3 * rng.normal(size=30)
+    assert monitor.n_pruned > 0.8 * (monitor.n_pruned + monitor.n_examined)
+    with pytest.raises(ValueError, match="coef has 3 values; there are 30 vectors"):
+        monitor.predict(np.ones(3))
+    with pytest.raises(ValueError, match="can not be moved"):
+        monitor.move_data(X, 0.1)
+    with pytest.raises(ValueError, match="given together"):
+        MarginMonitor(X, np.ones(800), kernel=kernel)
 
 
 def test_bad_arguments() -> None:

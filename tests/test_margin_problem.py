@@ -73,6 +73,9 @@ def test_moves_share_the_data():
     assert (fold.weights[~mask] == problem.weights[~mask]).all()
     assert fold.with_held_out(~mask).dropped.tolist() == dropped.tolist()
     assert fold.with_held_out(mask, ~dropped).dropped.all()
+    dropped[:] = mask[:] = False  # the fold has masks of its own
+    assert fold.dropped.tolist() == [True, False, False, False]
+    assert not fold.weights[:3].any()
     assert problem.with_weights(np.ones(30)).weights.sum() == 30.0
 
 

@@ -95,16 +95,16 @@ def test_cross_validation_finds_the_exact_best_lambda() -> None:
     folds = StratifiedKFold(4, shuffle=True, random_state=0)
     model = QuadraticLossSVC(loss="huber", gamma=2.0)
     result = cross_validate_path(model, X, y, cv=folds, lam_to=1e-4)
-    for lam in [*np.geomspace(2e-4, 1.0, 7), result.best_lambda_]:
-        n_wrong = 0
+    for lam in [*np.geomspace(2e-4, 1.0, 7), result.best_lam]:
+        errors = []
         for train, test in folds.split(X, y):
             fitted = QuadraticLossSVC(loss="huber", gamma=2.0, lam=lam, tol=1e-9)
-            n_wrong += np.sum(fitted.fit(X[train], y[train]).predict(X[test]) != y[test])
+            errors.append(np.mean(fitted.fit(X[train], y[train]).predict(X[test]) != y[test]))
             assert fitted.certify(X[train], y[train]).is_optimal(1e-7)
-        assert result.curve_.at(lam) == pytest.approx(n_wrong / 150)
-        assert n_wrong / 150 >= result.best_error_
-    assert result.best_error_ == pytest.approx(n_wrong / 150)
-    assert len(result.fold_curves_) == 4
+        assert float(result.curve(lam)) == pytest.approx(np.mean(errors))
+        assert np.mean(errors) >= result.best_score - 1e-12
+    assert result.best_score == pytest.approx(np.mean(errors))
+    assert len(result.fold_curves) == len(result.n_events) == 4
 
 
 def test_bad_targets_are_named() -> None:

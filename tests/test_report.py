@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,13 +17,17 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from alphapath import SVC
-from alphapath.model_selection import SVMSearchCV, one_standard_error
+from alphapath import SVC, QuadraticLossSVC
+from alphapath.model_selection import SVMSearchCV, cross_validate_path, one_standard_error
 from alphapath.report import record_search, write_report
+from alphapath.report.curve_record import record_curve
 from alphapath.report.data_facts import find_facts
 from alphapath.report.html import render
+from alphapath.report.html_curve import thin
 from alphapath.report.record import check_record, results_of
+from alphapath.report.score_grid import ScoreGrid
 from alphapath.report.svg import ColourScale, colour_of, tick_values
+from alphapath.report.svg_curve import curve, find_range
 
 GRID = {"svc__C": [0.5, 2.0, 8.0], "svc__gamma": [0.0625, 0.25, 1.0]}
 VOID = {"meta", "link", "br", "img", "input"}
@@ -37,6 +42,7 @@ class Page(HTMLParser):
         self.cells: list[dict[str, str | None]] = []
         self.tables = 0
         self.addresses: list[str] = []
+        self.ids: list[str] = []
         self.words: list[str] = []
         self.feed(text)
         assert self.open == []
@@ -48,6 +54,7 @@ class Page(HTMLParser):
         self.tables += tag == "table"
         if "cell" in (own.get("class") or "").split():
             self.cells.append(own)
+        self.ids += [v for k, v in attributes if k == "id" and v]
         self.addresses += [v for k, v in attributes if k in ("src", "href") and v]
 
     def handle_endtag(self, tag: str) -> None:
@@ -76,8 +83,13 @@ def record(search: Any) -> Any:
 def test_the_page_is_whole_and_needs_nothing_else(record: Any) -> None:
     text = render(record)
     page = Page(text)
-    assert page.addresses == []
-    assert not re.search(r"https?://|@import|url\(", text)
+    assert len(page.ids) == len(set(page.ids))
+    # Links lead to its own sections and nowhere else.
+    assert page.addresses == [
+        f"#{name}" for name in ("scores", "candidates", "time", "data", "how")
+    ]
+    assert {address[1:] for address in page.addresses} <= set(page.ids)
+    assert not re.search(r"https?://|@import|url\((?!#)", text)
     assert "wine <1>: SVM search" in page.text
     assert "<1>" not in text  # what users name is escaped
     assert text.startswith("<!DOCTYPE html>")
@@ -93,7 +105,7 @@ def test_every_cell_says_what_the_search_found(record: Any, search: Any) -> None
     for i, params in enumerate(search.cv_results_["params"]):
         words = f"C = {params['svc__C']:g}, gamma = "
         mean = f"score {search.cv_results_['mean_test_score'][i]:.4f}"
-        n_iter = f"{search.cv_results_['n_iter'][i]} iterations"
+        n_iter = f"{search.cv_results_['n_iter'][i]:,} iterations"
         assert any(
             words in (cell["data-text"] or "")
             and mean in (cell["data-text"] or "")
@@ -111,6 +123,74 @@ def test_tables_stand_beside_the_pictures(record: Any, search: Any) -> None:
     assert "By seed" in page.text
     assert "plan" in page.text
     assert "178" in page.text  # rows of wine
+
+
+def test_a_curve_marks_what_to_choose(search: Any) -> None:
+    grid = ScoreGrid.from_cv_results(search.cv_results_)
+    picture, is_cut = curve(grid.profile_along("x"), grid, "scores")
+    assert picture.count('class="star"') == 1
+    assert picture.count('class="pick"') == 1
+    assert not is_cut
+    # A hopeless value would press the others flat: it is left below, and that is said.
+    results = {key: np.array(value) for key, value in search.cv_results_.items()}
+    for key in results:
+        if key.startswith(("mean_test", "split")):
+            hopeless = [params["svc__C"] == min(GRID["svc__C"]) for params in results["params"]]
+            results[key][hopeless] = 0.01
+    grid = ScoreGrid.from_cv_results(results)
+    low, high, is_cut = find_range(grid.profile_along("x"), grid)
+    assert is_cut
+    assert 0.01 < low < grid.bound < high
+
+
+def test_iterations_saved_are_drawn(search: Any) -> None:
+    record = record_search(search, n_iter_cold=10 * int(search.cv_results_["n_iter"].sum()))
+    page = Page(render(record))
+    assert "90 % less" in page.text
+    assert f"{record['n_iter_cold']:,}" in page.text
+
+
+def test_the_plan_is_a_tree(record: Any, search: Any) -> None:
+    trees = record["trees"]
+    assert sum(len(tree["steps"]) for tree in trees) == search.plan_.n_nodes
+    text = render(record)
+    assert text.count('<ol class="steps">') == len(trees)
+    assert text.count("cold: C = ") == sum(
+        step["seed"] == "cold" for tree in trees for step in tree["steps"]
+    )
+
+
+@pytest.mark.parametrize("kind", ["C", "lambda"])
+def test_an_exact_path_stands_beside_the_grid(kind: str, tmp_path: Path) -> None:
+    X, y = load_wine(return_X_y=True)
+    X, y = StandardScaler().fit_transform(X)[y < 2], y[y < 2]
+    model: Any = SVC(gamma=0.05) if kind == "C" else QuadraticLossSVC(gamma=0.05)
+    found = cross_validate_path(model, X, y, cv=3)
+    search = SVMSearchCV(SVC(gamma=0.05), {"C": [0.1, 1.0]}, cv=3).fit(X, y)
+    written = write_report(search, tmp_path / "r.html", validation_path=found)
+    page = Page(written.read_text(encoding="utf-8"))
+    assert f"error rate for every {kind}" in page.text
+    own = record_curve(found)
+    assert f"{own['best']['t']:.6g}" in page.text
+    assert own["best"]["value"] == min(own["first"])
+    bound = own["best"]["value"] + own["best"]["error"]
+    # The simplest value is within the bound, and nothing more regular is.
+    k = int(np.searchsorted(own["edges"], own["simplest"]["t"], side="right")) - 1
+    assert own["first"][k] <= bound + 1e-12
+    beyond = own["first"][:k] if kind == "C" else own["first"][k + 1 :]
+    assert np.all(beyond > bound)
+    with pytest.raises(TypeError, match="no validation curve"):
+        record_curve(3.0)
+
+
+def test_a_thinned_line_keeps_its_extremes() -> None:
+    x = np.linspace(0.0, 50.0, 40_000)
+    y = np.random.default_rng(0).normal(size=x.size)
+    points = np.array(thin(x, y))
+    assert len(points) <= 4 * 101
+    assert points[:, 1].min() == y.min()
+    assert points[:, 1].max() == y.max()
+    assert np.all(np.diff(points[:, 0]) >= 0.0)
 
 
 def test_a_record_survives_json(record: Any) -> None:
@@ -174,6 +254,26 @@ def test_colours_and_ticks() -> None:
         ticks = tick_values(low, high)
         assert 2 <= len(ticks) <= 12
         assert all(low <= tick <= high for tick in ticks)
+
+
+def test_words_stand_out_from_their_ground() -> None:
+    """A contrast of 4.5 at least (WCAG AA), in both schemes, on the page and on its panels."""
+    style = files("alphapath.report").joinpath("page.css").read_text(encoding="utf-8")
+    schemes = [dict(re.findall(r"--(\w+): (#\w{6})", part)) for part in style.split("@media")[:2]]
+    for colours in schemes:
+        for name in ("text", "soft", "accent", "bound", "good", "bad"):
+            for ground in ("back", "panel"):
+                assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
+
+
+def contrast(first: str, second: str) -> float:
+    def luminance(colour: str) -> float:
+        parts = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255.0
+        linear = np.where(parts <= 0.03928, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    low, high = sorted([luminance(first), luminance(second)])
+    return (high + 0.05) / (low + 0.05)
 
 
 def test_facts_about_data() -> None:

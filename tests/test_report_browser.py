@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from sklearn.datasets import load_wine
+from sklearn.datasets import dump_svmlight_file, load_wine
 from sklearn.preprocessing import StandardScaler
 
+import alphapath
 from alphapath import SVC
-from alphapath.model_selection import SVMSearchCV
+from alphapath.model_selection import SVMSearchCV, cross_validate_path
 from alphapath.report import write_report
+from alphapath.search.journal import Journal
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 BROWSER = next(
@@ -30,8 +37,15 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     X = StandardScaler().fit_transform(X)
     grid = {"C": [2.0**k for k in range(-5, 16, 2)], "gamma": [2.0**k for k in range(-15, 4, 2)]}
     search = SVMSearchCV(SVC(), grid, cv=3).fit(X, y)
+    curve = cross_validate_path(SVC(gamma=0.02), X[y > 0], y[y > 0], cv=3)
     return write_report(
-        search, tmp_path_factory.mktemp("report") / "r.html", X=X, y=y, name="wine", seconds=1.0
+        search,
+        tmp_path_factory.mktemp("report") / "r.html",
+        X=X,
+        y=y,
+        name="wine",
+        validation_path=curve,
+        seconds=1.0,
     )
 
 
@@ -104,3 +118,49 @@ def test_it_follows_the_scheme_and_folds_out_tables(browser: Any, report: Path) 
     assert table.is_hidden()
     page.locator("summary").first.click()
     assert table.is_visible()
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_path_and_the_plan_fit_the_page(browser: Any, report: Path, width: int) -> None:
+    page, problems = open_page(browser, report, width)
+    box = page.locator("svg.path").bounding_box()
+    assert box["width"] > 0.8 * min(width, 520)
+    assert page.locator("svg.path .star").is_visible()
+    line = page.locator("svg.path .line").bounding_box()
+    assert box["x"] <= line["x"]
+    assert line["x"] + line["width"] <= box["x"] + box["width"]
+    page.locator("summary", has_text="The plan as a tree").click()
+    assert page.locator("ol.steps").first.is_visible()
+    assert page.locator("ol.steps").count() == 30  # ten kernels, three folds
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert problems == []
+
+
+def test_a_running_search_can_be_looked_at(browser: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    y = np.sign(rng.normal(size=3000))
+    file = str(tmp_path / "noise.svm")
+    dump_svmlight_file(rng.normal(size=(3000, 10)), y, file, zero_based=False)
+    command = [sys.executable, "-m", "alphapath", "search", "noise.svm", "--journal", "noise.db"]
+    env = {**os.environ, "PYTHONPATH": str(Path(alphapath.__file__).parents[1])}
+    process = subprocess.Popen(
+        command, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    path = tmp_path / "noise.db"
+    try:
+        while process.poll() is None and not (path.exists() and len(Journal(path)) >= 7):
+            time.sleep(0.05)
+        report = write_report(path, tmp_path / "now.html", name="noise")
+        assert process.poll() is None, "the search ended before it could be looked at"
+    finally:
+        process.kill()
+        process.wait()
+    page, problems = open_page(browser, report, 1280)
+    assert "unfinished" in page.locator(".cards").inner_text()
+    cells = page.locator("svg.map").first.locator(".cell")
+    assert cells.count() == 110
+    empty = page.locator("svg.map").first.locator(".cell.empty")
+    assert 0 < empty.count() < 110
+    empty.first.hover()
+    assert "not run" in page.locator("#tip").inner_text()
+    assert problems == []

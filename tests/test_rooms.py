@@ -34,7 +34,7 @@ class Room:
 
 NOUNS = ("nouns",)
 SOLVING = (*NOUNS, "kernels", "core")
-BELOW_SEARCH = (*SOLVING, "seeds", "solvers", "paths")
+BELOW_SEARCH = (*SOLVING, "seeds", "gpu", "solvers", "paths")
 BELOW_ESTIMATORS = (*BELOW_SEARCH, "search")
 
 ROOMS = {
@@ -43,6 +43,7 @@ ROOMS = {
         (
             "errors",
             "problem",
+            "problem_checks",
             "solution",
             "optimality",
             "certificate",
@@ -60,9 +61,15 @@ ROOMS = {
         banned_arguments=("y", "labels", "C", "cv", "fold", "folds", "class_weight"),
     ),
     "seeds": Room(("seeds",), (*NOUNS, "kernels"), ("numpy", "scipy")),
+    "gpu": Room(
+        ("gpu",),
+        (*NOUNS, "kernels"),
+        ("numpy", "scipy", "cupy", "cupyx"),
+        banned_arguments=("y", "cv", "fold", "folds", "scoring"),
+    ),
     "solvers": Room(
         ("solvers",),
-        SOLVING,
+        (*SOLVING, "gpu"),
         ("numpy", "scipy", "threadpoolctl"),
         banned_arguments=("cv", "fold", "folds", "scoring"),
     ),
@@ -74,8 +81,11 @@ ROOMS = {
         BELOW_ESTIMATORS,
         ("numpy", "scipy", "joblib", "sklearn"),
     ),
+    # As in scikit-learn, a display may ask for the cross-validation that it draws.
     "report": Room(
-        ("report",), (*NOUNS, "search", "paths"), ("numpy", "matplotlib", "sklearn", "rich")
+        ("report",),
+        (*NOUNS, "search", "paths", "model_selection"),
+        ("numpy", "matplotlib", "sklearn", "rich"),
     ),
     "command": Room(
         ("cli", "__main__"),

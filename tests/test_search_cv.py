@@ -23,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 from alphapath import SVC, SVR, OneClassSVM
 from alphapath.model_selection import SVMSearchCV
+from alphapath.search.plan import PLANS
 from datasets import REGRESSION
 from search_peers import (
     SMALL_GRID,
@@ -196,7 +197,7 @@ class TestEquality:
         k=st.integers(2, 4),
         Cs=st.lists(st.floats(1e-2, 1e2), min_size=1, max_size=4),
         gammas=st.lists(st.one_of(st.just("scale"), st.floats(1e-3, 2.0)), min_size=1, max_size=2),
-        plan=st.sampled_from(["auto", "along_c", "linked_folds", "independent"]),
+        plan=st.sampled_from(list(PLANS)),
     )
     def test_any_small_search(self, seed, n_classes, k, Cs, gammas, plan):
         X, y = make_classification(

@@ -14,10 +14,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from alphapath import SVC
-from alphapath.model_selection import one_standard_error
-from alphapath.report import SearchDisplay
-from alphapath.report.score_grid import NONE, Axis, ScoreGrid
+from alphapath import SVC, LinearSVC
+from alphapath.model_selection import linear_c_search, one_standard_error
+from alphapath.report import SearchDisplay, record_search
+from alphapath.report.score_grid import NONE, Axis, ScoreGrid, score_range
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -127,6 +127,33 @@ def test_one_parameter_is_a_curve() -> None:
     assert set(display.axes_) == {"x"}
     assert display.ax_.get_xlabel() == "C"
     assert display.ax_.get_ylabel() == "mean test f1 macro"
+
+
+def test_of_several_metrics_the_one_that_chose_is_drawn() -> None:
+    metrics = {"scoring": ["f1_macro", "accuracy"], "refit": "accuracy", "cv": 3}
+    search = GridSearchCV(SVC(gamma=0.1), {"C": [0.1, 1]}, **metrics)
+    search.fit(*load_iris(return_X_y=True))
+    display = SearchDisplay.from_estimator(search)
+    assert display.ax_.get_ylabel() == "mean test accuracy"
+    assert record_search(search)["metric"] == "accuracy"
+    search.refit = False
+    with pytest.raises(ValueError, match="metric is 'score'; the search has 'f1_macro', 'acc"):
+        SearchDisplay.from_estimator(search)
+
+
+def test_a_search_over_linear_models_is_drawn() -> None:
+    X, y = load_iris(return_X_y=True)
+    found = linear_c_search(LinearSVC(), X, y, C=[0.1, 1.0, 10.0], cv=3)
+    display = SearchDisplay.from_estimator(found)
+    assert set(display.axes_) == {"x"}
+    assert display.grid.best == found.best_index
+    assert one_standard_error(found.cv_results_) <= found.best_index
+
+
+def test_colours_span_what_there_is_to_see() -> None:
+    assert score_range(np.array([0.1, 0.9, 0.92, 0.94])) == pytest.approx((0.85, 0.94))
+    assert score_range(np.array([0.5, 0.9, 0.9, 0.9])) == (0.5, 0.9)
+    assert score_range(np.array([0.9, np.nan])) == (0.9, 0.9)
 
 
 def test_what_can_not_be_drawn_is_said(search: Any) -> None:

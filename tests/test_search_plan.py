@@ -22,16 +22,16 @@ class TestPlan:
     group = Group("rbf gamma=1", 0, 0, 0, (0, 1, 2), (0.5, 1.0, 2.0), ((0,), (1,), (2,)))
 
     @pytest.mark.parametrize("name", PLANS)
-    @pytest.mark.parametrize("is_small", [False, True])
+    @pytest.mark.parametrize("is_one_chain", [False, True])
     @pytest.mark.parametrize("shares_kernel", [False, True])
-    def test_every_node_once_and_after_its_parent(self, name, is_small, shares_kernel):
+    def test_every_node_once_and_after_its_parent(self, name, is_one_chain, shares_kernel):
         group = Group(
             *[getattr(self.group, f) for f in ("label", "head", "kernel", "model")],
             folds=self.group.folds,
             factors=self.group.factors,
             cells=self.group.cells,
             shares_kernel=shares_kernel,
-            is_small=is_small,
+            is_one_chain=is_one_chain,
         )
         plan = make_plan([group], name)
         nodes = [node for _, node, _ in plan.edges()]
@@ -47,7 +47,7 @@ class TestPlan:
         for parent, node, _ in plan.edges():
             if parent is not None:
                 assert parent.C <= node.C
-                assert parent.fold == node.fold or name in ("linked_folds", "auto")
+                assert parent.fold == node.fold or name.startswith(("linked", "auto"))
 
     def test_it_can_be_printed(self):
         X, y = generated()

@@ -92,6 +92,27 @@ class TestWorkers:
                 same_results(clone(search).set_params(scoring=killer).fit(X, y).cv_results_, serial)
         assert killer.has_struck()
 
+    @pytest.mark.filterwarnings("ignore")  # Ray's own
+    def test_ray_with_a_worker_that_dies(self, tmp_path, monkeypatch):
+        ray = pytest.importorskip("ray", reason="Ray is not installed: pip install ray.")
+        from ray.util.joblib import register_ray
+
+        monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+        X, y = generated()
+        search = SVMSearchCV(SVC(), GRID, cv=KFold(22), refit=False)
+        serial = clone(search).fit(X, y).cv_results_
+        deadly = DieOnce(str(tmp_path / "died"), os.getpid())
+        register_ray()
+        here = {"env_vars": {"PYTHONPATH": str(Path(__file__).parent)}}
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env=here)
+        try:
+            with joblib.parallel_config(backend="ray", n_jobs=2):
+                found = clone(search).set_params(scoring=deadly).fit(X, y).cv_results_
+        finally:
+            ray.shutdown()
+        same_results(found, serial)
+        assert Path(deadly.mark).exists()
+
     def test_a_process_that_dies(self, tmp_path):
         X, y = generated()
         search = SVMSearchCV(SVC(), GRID, cv=KFold(22), refit=False)

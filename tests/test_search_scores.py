@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn import svm
+from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.metrics import f1_score, make_scorer
@@ -185,8 +186,8 @@ class TestRefusals:
 
     def test_other_estimators(self):
         X, y = data("generated")
-        with pytest.raises(TypeError, match="LinearSVC can not be begun"):
-            SVMSearchCV(svm.LinearSVC(), {"C": [1.0]}).fit(X, y)
+        with pytest.raises(TypeError, match="NuSVC can not be begun"):
+            SVMSearchCV(svm.NuSVC(), {"nu": [0.5]}).fit(X, y)
         with pytest.raises(ValueError, match="Invalid parameter 'C'"):
             SVMSearchCV(OneClassSVM(), {"C": [1.0]}, scoring="accuracy").fit(X, y)
 
@@ -203,3 +204,11 @@ class TestRefusals:
         with pytest.warns(ConvergenceWarning, match="solves stopped"):
             search.fit(X, y)
         assert search.cv_results_["status"].tolist() == ["iteration_limit"] * 2
+
+
+@pytest.mark.parametrize("scoring", ["neg_log_loss", ["accuracy", "neg_log_loss"], "roc_auc_ovr"])
+def test_scorers_of_probabilities_are_refused(scoring):
+    X, y = load_iris(return_X_y=True)
+    search = SVMSearchCV(SVC(), {"C": [1.0]}, scoring=scoring, refit=False)
+    with pytest.raises(ValueError, match=r"The scorer '(neg_log_loss|roc_auc_ovr)' asks for"):
+        search.fit(X, y)

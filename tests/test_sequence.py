@@ -14,7 +14,7 @@ from alphapath.kernels import KernelStore, Linear, Rbf
 from alphapath.solvers import smo
 from alphapath.solvers.chain import CHAIN_SEEDS, solve_chain
 from alphapath.solvers.native import Limits
-from alphapath.solvers.sequence import Steps, solve_sequence
+from alphapath.solvers.sequence import Known, Steps, solve_sequence
 from datasets import generated
 
 GRID = 2.0 ** np.arange(-5, 16, 2)
@@ -121,10 +121,10 @@ def test_a_step_depends_on_its_parent_alone() -> None:
     full = smo.solve(problem)
     weights = fold_weights(problem, 4)
     steps = Steps(np.arange(4), np.ones(4), np.zeros(4, dtype=int), ["greedy"] * 4)
-    together = solve_sequence(problem, weights, steps, limits=Limits(), known=[full])
+    together = solve_sequence(problem, weights, steps, limits=Limits(), known=[Known.of(full)])
     for h in range(4):
         one = Steps(np.arange(1), np.ones(1), np.zeros(1, dtype=int), ["greedy"])
-        alone = solve_sequence(problem, weights[[h]], one, limits=Limits(), known=[full])
+        alone = solve_sequence(problem, weights[[h]], one, limits=Limits(), known=[Known.of(full)])
         assert np.array_equal(alone.beta[0], together.beta[h])
     check_optimal(together, 1e-3)
 

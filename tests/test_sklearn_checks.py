@@ -15,6 +15,7 @@ from alphapath import (
     OneClassMaxMinOver,
     OneClassSVM,
     QuadraticLossSVC,
+    RankSVM,
     SmoothSVC,
     SmoothSVR,
 )
@@ -42,6 +43,9 @@ ESTIMATORS = [
     SmoothSVC(kernel="precomputed"),
     LinearSVC(),
     LinearSVC(class_weight="balanced", penalise_intercept=False),
+    RankSVM(),
+    RankSVM(kernel="rbf", pair_weights="gain"),
+    RankSVM(kernel="precomputed"),
 ]
 
 
@@ -61,6 +65,7 @@ def test_scikit_learn_checks(estimator, check):
         SmoothSVR(),
         QuadraticLossSVC(),
         LinearSVC(),
+        RankSVM(),
         SVMSearchCV(SVC(), {"C": [1.0]}, cv=2),
     ]
 )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, StratifiedKFold
 from sklearn.model_selection import cross_validate as sklearn_cross_validate
@@ -229,12 +230,21 @@ def test_leave_one_out_of_a_regression():
         SmoothSVR(epsilon=60.0, c=10.0),
         SmoothSVR(epsilon=0.0),
         SmoothSVR(epsilon=30.0, kernel="rbf", gamma=0.05),
+        SmoothSVR(kernel="rbf", gamma=2.0),  # small systems that do not settle
+        SmoothSVR(kernel="rbf", gamma=2.0, strategy="none"),
     ):
         ours = leave_one_out(model, X, y)
         expected = fresh_values(model, X, y)[:, 0]
         np.testing.assert_allclose(
             ours.decision_function_, expected, atol=1e-8 * np.abs(expected).max()
         )
+
+
+def test_leave_one_out_says_where_rounding_stopped_it():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(60, 200)), np.sign(rng.normal(size=60))
+    with pytest.warns(ConvergenceWarning, match="Rounding stopped the solver"):
+        leave_one_out(SmoothSVC(c=1e10), X, y)
 
 
 def test_leave_one_out_with_weights_and_only_errors():

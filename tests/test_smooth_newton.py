@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from alphapath.errors import InfeasibleStart, InvalidProblem, SolverMismatch
+from alphapath.errors import InfeasibleStart, SolverMismatch
 from alphapath.margin_certificate import certify_margin
 from alphapath.margin_problem import MarginProblem
-from alphapath.search.smooth_grid import solve_smooth_grid
 from alphapath.solution import Status
 from alphapath.solvers import smooth_instance, smooth_newton
 from alphapath.solvers.rank_r_inverse import update_feature_inverse, update_instance_inverse
@@ -58,6 +57,26 @@ def check_equal(one, other, tol=1e-8):
 @pytest.mark.parametrize("name", sorted(CLASSIFICATION))
 def test_every_strategy_finds_the_optimum(name, strategy):
     check_optimal(smooth_newton.solve(make(name), strategy=strategy))
+
+
+@pytest.mark.parametrize("strategy", ["feature", "instance", "auto"])
+@pytest.mark.parametrize("order", ["mixed", "every fourth", "held out"])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_a_cold_start_by_way_of_a_quarter(order, strategy, convert, monkeypatch):
+    problem = make_wide(n=200, d=90)
+    whole = smooth_newton.solve(problem, strategy="none")
+    monkeypatch.setattr(smooth_newton, "SMALL", 16)
+    X, signs, weights = problem.X, problem.targets, problem.weights.copy()
+    if order == "every fourth":  # rows 0, 4, 8, ... are all of one class
+        rows = np.argsort(-signs, kind="stable").reshape(4, 50).T.ravel()
+        X, signs = np.ascontiguousarray(X[rows]), signs[rows]
+    if order == "held out":
+        weights[::4] = 0.0
+    problem = MarginProblem(convert(X), signs, weights)
+    found = smooth_newton.solve(problem, strategy=strategy)
+    check_optimal(found)
+    if order != "held out":
+        check_equal(found, whole)
 
 
 @pytest.mark.parametrize("c", [1e-3, 1.0, 1e4])
@@ -160,18 +179,17 @@ def test_a_grid_of_c_is_its_cold_fits(drops):
     problem = make_wide(2, n=60, d=60) if drops else make("generated")
     masks = [np.arange(problem.n) % 3 == h for h in range(3)]
     n_warm = n_cold = 0
-    for step in solve_smooth_grid(problem, masks, [0.5, 1.0, 1.5, 10.0], drops_features=drops):
-        for found in (step.full, *step.folds):
+    full = None
+    for factor in (0.5, 1.0, 1.5, 10.0):
+        scaled = problem.with_weights(factor * problem.weights)
+        full = smooth_newton.solve(scaled, full)
+        folds = [scaled.with_held_out(mask, mask if drops else None) for mask in masks]
+        for found in (full, *smooth_newton.solve_side_by_side(folds, full)):
             check_optimal(found)
             cold = smooth_newton.solve(found.problem, strategy="none")
             check_equal(found, cold)
             n_warm, n_cold = n_warm + found.info.n_iter, n_cold + cold.info.n_iter
-        assert step.full.problem.weights[0] == step.factor * problem.weights[0]
-        held_out = [fold.problem.weights == 0.0 for fold in step.folds]
-        assert all((one == mask).all() for one, mask in zip(held_out, masks, strict=True))
     assert n_warm < n_cold
-    with pytest.raises(InvalidProblem, match=r"factor of the weights is 0\.0"):
-        list(solve_smooth_grid(problem, masks, [0.0]))
 
 
 @pytest.mark.parametrize("strategy", ["feature", "instance", "auto"])

@@ -161,6 +161,16 @@ def test_integers_are_exact_in_float32():
     np.testing.assert_array_equal(linear.rows(np.arange(90)), X @ X.T)
 
 
+@pytest.mark.parametrize("kernel", [Linear(), Rbf(0.3), Poly(0.1, 3, 1.0), Sigmoid(0.05, 0.1)])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_a_matrix_of_its_own_has_the_bits_of_the_rows(kernel, convert):
+    store = KernelStore(convert(sample(101, 11)))
+    K = store.matrix(kernel)
+    np.testing.assert_array_equal(K, store.view(kernel, precision="float64").rows(np.arange(101)))
+    K[0, 0] = 7.0  # the caller's
+    assert store.matrix(kernel)[0, 0] != 7.0
+
+
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("density", [0.5, 0.01])
 def test_bits_do_not_depend_on_threads(convert, density):

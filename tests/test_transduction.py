@@ -1,4 +1,4 @@
-"""Transduction by exact walks: the labels that the algorithm gets from cold solves."""
+"""Transduction by exact moves: the labels that the algorithm gets from cold solves."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from sklearn.datasets import make_moons
 
 from alphapath import TransductiveSVC, certify
 from alphapath.kernels import KernelStore, Rbf
-from alphapath.paths import importance_weights, residual_weights, time_weights, transduce
+from alphapath.paths import (
+    importance_weights,
+    residual_weights,
+    time_weights,
+    transduce,
+    transduction,
+)
 from alphapath.paths.transduction import FIRST_WEIGHT
 from alphapath.problem import Problem
 from alphapath.solvers import smo
@@ -58,7 +64,11 @@ def moons() -> tuple[Any, Any, Any]:
 
 
 @pytest.mark.parametrize("gamma", [0.3, 2.0])
-def test_labels_are_those_of_cold_solves(gamma: float) -> None:
+@pytest.mark.parametrize("solve_rows", [0.0, transduction.SOLVE_ROWS, np.inf])
+def test_labels_are_those_of_cold_solves(
+    gamma: float, solve_rows: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transduction, "SOLVE_ROWS", solve_rows)  # 0: solves wherever a walk moved
     X, y, is_labelled = moons()
     view = KernelStore(X).view(Rbf(gamma), precision="float64")
     problem = Problem.classification(view, y, np.full(120, 5.0))
@@ -82,6 +92,16 @@ def test_estimator() -> None:
     assert model.model_.certify(X, model.transduction_, weights).is_optimal(1e-9)
     with pytest.raises(ValueError, match="needs"):
         TransductiveSVC().fit(X, np.where(is_labelled, np.arange(120) % 3, -1))
+
+
+def test_no_row_without_a_label_or_one_only() -> None:
+    X, y, _ = moons()
+    for n_open in (0, 1):
+        labels = np.where(np.arange(120) < n_open, -1, y > 0)
+        model = TransductiveSVC(C=5.0, gamma=2.0).fit(X, labels)
+        assert np.array_equal(model.transduction_[n_open:], y[n_open:] > 0)
+        weights = np.where(labels == -1, 0.2, 1.0)
+        assert model.model_.certify(X, model.transduction_, weights).is_optimal(1e-9)
 
 
 def test_weightings() -> None:

@@ -17,7 +17,9 @@ void bind_newton(nanobind::module_& m);
 void bind_sequence(nanobind::module_& m);
 void bind_one_class(nanobind::module_& m);
 void bind_paths(nanobind::module_& m);
+void bind_path_curve(nanobind::module_& m);
 void bind_quadratic(nanobind::module_& m);
+void bind_ranking(nanobind::module_& m);
 
 /// Ctrl-C and other signals while native code runs without the GIL.
 class SignalWatch {

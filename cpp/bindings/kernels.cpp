@@ -1,6 +1,7 @@
 #include "bindings.hpp"
 
 #include "arrays.hpp"
+#include "buffer.hpp"
 #include "dispatch.hpp"
 #include "gram.hpp"
 #include "matrix_source.hpp"
@@ -58,22 +59,27 @@ KernelKind parse_kind(const std::string& name) {
   throw std::invalid_argument("There is no native kernel '" + name + "'.");
 }
 
-/// Builds with the GIL released; Ctrl-C ends it with KeyboardInterrupt.
-template <class T, class MakeSource>
-std::shared_ptr<Gram> build(const GramOptions& options, MakeSource make_source, Owner owner) {
+/// Calls `work` with the GIL released; Ctrl-C ends it with KeyboardInterrupt.
+template <class Work> auto run_released(std::size_t n_threads, Work work) {
   SignalWatch signals;
   try {
     nb::gil_scoped_release release;
     Watch watch(0.0, signals.question());
-    const Team team{options.n_threads, &watch};
-    std::unique_ptr<RowSource<T>> source = make_source(team);
-    if (options.capacity == 0)
-      return make_full_gram<T>(*source, team);
-    return make_cached_gram<T>(std::move(source), options.capacity, std::move(owner));
+    return work(Team{n_threads, &watch});
   } catch (const Interrupted&) {
     signals.raise_caught(false);
     throw;
   }
+}
+
+template <class T, class MakeSource>
+std::shared_ptr<Gram> build(const GramOptions& options, MakeSource make_source, Owner owner) {
+  return run_released(options.n_threads, [&](const Team& team) -> std::shared_ptr<Gram> {
+    std::unique_ptr<RowSource<T>> source = make_source(team);
+    if (options.capacity == 0)
+      return make_full_gram<T>(*source, team);
+    return make_cached_gram<T>(std::move(source), options.capacity, std::move(owner));
+  });
 }
 
 /// Keeps a Python object alive from threads that may not hold the GIL.
@@ -96,6 +102,23 @@ std::shared_ptr<Gram> gram_of_samples(nb::handle samples, const KernelFunction& 
   return build<double>(
       options, [&](const Team& team) { return source.template operator()<double>(team); },
       keep_alive(samples));
+}
+
+/// All values, offsets included, in memory that is NumPy's; rows are padded.
+nb::ndarray<nb::numpy, double> matrix_of_samples(const BoundSamples& samples,
+                                                 const KernelFunction& f, std::size_t n_threads) {
+  const std::size_t n = samples.values.size(), stride = padded(n);
+  auto values = run_released(n_threads, [&](const Team& team) {
+    const auto source = make_source<double>(samples.values, f, team);
+    auto matrix = std::make_unique<Buffer<double>>(n * stride);
+    source->write_true_matrix(matrix->data(), team);
+    return matrix;
+  });
+  double* data = values->data();
+  nb::capsule owner(values.release(),
+                    [](void* p) noexcept { delete static_cast<Buffer<double>*>(p); });
+  return nb::ndarray<nb::numpy, double>(data, {n, n}, owner,
+                                        {static_cast<std::int64_t>(stride), std::int64_t{1}});
 }
 
 template <class P, class T>
@@ -254,6 +277,7 @@ void bind_kernels(nb::module_& m) {
           },
           "precision"_a = "float64", "capacity"_a = 0, "n_threads"_a = 1);
   m.def("gram_of_samples", &gram_of_samples, "samples"_a, "function"_a, "options"_a);
+  m.def("matrix_of_samples", &matrix_of_samples, "samples"_a, "function"_a, "n_threads"_a);
   m.def("gram_of_products", &gram_of_products, "products"_a, "function"_a, "options"_a);
   m.def("gram_of_array", &gram_of_array, "array"_a, "options"_a);
 }

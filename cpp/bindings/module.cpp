@@ -78,5 +78,7 @@ NB_MODULE(_core, m) {
   alphapath::bindings::bind_sequence(m);
   alphapath::bindings::bind_one_class(m);
   alphapath::bindings::bind_paths(m);
+  alphapath::bindings::bind_path_curve(m);
   alphapath::bindings::bind_quadratic(m);
+  alphapath::bindings::bind_ranking(m);
 }

@@ -1,8 +1,8 @@
 #include "bindings.hpp"
 
 #include "arrays.hpp"
+#include "fold_paths.hpp"
 #include "held_margins.hpp"
-#include "joint_paths.hpp"
 #include "margins_newton.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -33,14 +33,17 @@ NewtonResult solve_path(HeldPath& self, double C, double time_limit) {
 /// Paths of several folds, with what they point into.
 struct HeldJoint {
   std::vector<nb::object> tasks;
-  std::unique_ptr<JointPaths> paths;
+  std::unique_ptr<FoldPaths> paths;
 };
 
-void make_joint(HeldJoint* self, std::vector<nb::object> tasks, const NewtonOptions& options,
+void make_joint(HeldJoint* self, std::vector<nb::object> tasks, const NewtonPathOptions& options,
                 const std::vector<Matrix>& grams) {
-  if (tasks.empty() || tasks.size() > simd::n_together || !options.keeps_gram)
+  if (tasks.empty() || tasks.size() > simd::n_together)
     throw std::invalid_argument("There are " + std::to_string(tasks.size()) +
-                                " folds; 1 to 8 go together, with their Gram matrices kept.");
+                                " folds; 1 to 8 go together.");
+  if (!options.keeps_gram && options.has_bias && options.bias_penalty != 1.0)
+    throw std::invalid_argument("Without their Gram matrices folds go together only where the bias "
+                                "is penalised, or there is none.");
   std::vector<MarginTask> what;
   std::vector<const double*> matrices;
   for (const nb::object& task : tasks)
@@ -55,7 +58,7 @@ void make_joint(HeldJoint* self, std::vector<nb::object> tasks, const NewtonOpti
     throw std::invalid_argument("There must be one gram for each fold, or none.");
   new (self) HeldJoint{std::move(tasks), nullptr};
   nb::gil_scoped_release release;
-  self->paths = std::make_unique<JointPaths>(what, options, matrices);
+  self->paths = make_fold_paths(what, options, matrices);
 }
 
 std::vector<NewtonResult> solve_joint(HeldJoint& self, double C, double time_limit) {
@@ -82,7 +85,7 @@ void bind_joint(nb::module_& m) {
           [](const HeldJoint& self, std::size_t fold) {
             if (fold >= self.paths->size())
               throw std::invalid_argument("There is no fold " + std::to_string(fold) + ".");
-            return to_numpy(std::span(self.paths->path(fold).state().theta()));
+            return to_numpy(std::span<const double>(self.paths->theta(fold)));
           },
           nb::arg("fold"));
 }
@@ -90,13 +93,16 @@ void bind_joint(nb::module_& m) {
 } // namespace
 
 void bind_newton(nb::module_& m) {
-  nb::class_<NewtonOptions>(m, "NewtonOptions", "Bias, tolerance and limits of a Newton path.")
+  nb::class_<NewtonPathOptions>(m, "NewtonOptions", "Bias, tolerance and limits of a Newton path.")
       .def(nb::init<>())
-      .def_rw("has_bias", &NewtonOptions::has_bias)
-      .def_rw("bias_penalty", &NewtonOptions::bias_penalty)
-      .def_rw("keeps_gram", &NewtonOptions::keeps_gram)
-      .def_rw("tol", &NewtonOptions::tol)
-      .def_rw("max_iter", &NewtonOptions::max_iter);
+      .def_rw("has_bias", &NewtonPathOptions::has_bias)
+      .def_rw("bias_penalty", &NewtonPathOptions::bias_penalty)
+      .def_rw("keeps_gram", &NewtonPathOptions::keeps_gram)
+      .def_rw("are_signs_enough", &NewtonPathOptions::are_signs_enough)
+      .def_rw("tol", &NewtonPathOptions::tol)
+      .def_rw("gradient_tol", &NewtonPathOptions::gradient_tol)
+      .def_rw("bias_tol", &NewtonPathOptions::bias_tol)
+      .def_rw("max_iter", &NewtonPathOptions::max_iter);
   nb::class_<NewtonResult>(m, "NewtonResult", "How one solve of a Newton path went.")
       .def_ro("objective", &NewtonResult::objective)
       .def_ro("gap", &NewtonResult::gap)
@@ -107,7 +113,7 @@ void bind_newton(nb::module_& m) {
   nb::class_<HeldPath>(m, "NewtonPath", "Newton's method along a sequence of C.")
       .def(
           "__init__",
-          [](HeldPath* self, nb::object task, const NewtonOptions& options,
+          [](HeldPath* self, nb::object task, const NewtonPathOptions& options,
              const std::optional<Matrix>& gram) {
             const MarginTask& what = nb::cast<const HeldTask&>(task).task;
             const std::size_t d = what.rows.n_columns() + options.has_bias;

@@ -5,8 +5,11 @@
 #include "growing_gram.hpp"
 #include "path_walker.hpp"
 
+#include <nanobind/stl/tuple.h>
+
 #include <stdexcept>
 #include <string>
+#include <tuple>
 
 namespace alphapath::bindings {
 
@@ -28,8 +31,10 @@ template <class T> nb::ndarray<nb::numpy, T> copy_of(const T* values, std::size_
   return nb::ndarray<nb::numpy, T>(copy, {n}, owner);
 }
 
-template <class T> nb::ndarray<nb::numpy, T> copy_of(const std::vector<T>& values) {
-  return copy_of(values.data(), values.size());
+template <class T> nb::ndarray<nb::numpy, T> hand_over(std::vector<T>&& values) {
+  auto* owned = new std::vector<T>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, T>(owned->data(), {owned->size()}, owner);
 }
 
 /// A walker and the kernel it reads.
@@ -69,20 +74,20 @@ void define(HeldWalker& self, const Indices& instances, const Vector& targets,
 }
 
 nb::typed<nb::dict, nb::str, nb::any> pieces_of(HeldWalker& self) {
-  const PathPieces p = self.walker.take_pieces();
+  PathPieces p = self.walker.take_pieces();
   nb::typed<nb::dict, nb::str, nb::any> d;
-  d["tau"] = copy_of(p.tau);
-  d["bias"] = copy_of(p.bias);
-  d["bias_rate"] = copy_of(p.bias_rate);
-  d["first"] = copy_of(p.first);
-  d["members"] = copy_of(p.members);
-  d["beta"] = copy_of(p.beta);
-  d["beta_rate"] = copy_of(p.beta_rate);
-  d["watched"] = copy_of(p.watched);
-  d["watched_rate"] = copy_of(p.watched_rate);
-  d["change_piece"] = copy_of(p.change_piece);
-  d["change_instance"] = copy_of(p.change_instance);
-  d["change_place"] = copy_of(p.change_place);
+  d["tau"] = hand_over(std::move(p.tau));
+  d["bias"] = hand_over(std::move(p.bias));
+  d["bias_rate"] = hand_over(std::move(p.bias_rate));
+  d["first"] = hand_over(std::move(p.first));
+  d["members"] = hand_over(std::move(p.members));
+  d["beta"] = hand_over(std::move(p.beta));
+  d["beta_rate"] = hand_over(std::move(p.beta_rate));
+  d["watched"] = hand_over(std::move(p.watched));
+  d["watched_rate"] = hand_over(std::move(p.watched_rate));
+  d["change_piece"] = hand_over(std::move(p.change_piece));
+  d["change_instance"] = hand_over(std::move(p.change_instance));
+  d["change_place"] = hand_over(std::move(p.change_place));
   return d;
 }
 
@@ -92,8 +97,20 @@ void fill(GrowingGram& self, const Indices& slots, const Vector& offsets, const 
   sized(offsets, rows.size(), "offsets");
   if (values.shape(0) != rows.size() || values.shape(1) != columns.size())
     throw std::invalid_argument("values must have one row a slot and one column an other slot.");
-  for (std::size_t k = 0; k < rows.size(); ++k)
-    self.fill(rows[k], offsets.data()[k], columns, values.data() + k * columns.size());
+  self.fill(rows, offsets.data(), columns, values.data());
+}
+
+using MutableMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+void fill_rbf(GrowingGram& self, double gamma, const Indices& slots, const Vector& at_origin,
+              const Indices& others, const Vector& others_at_origin, const MutableMatrix& squares) {
+  const auto rows = as_positions(slots, self.size()), columns = as_positions(others, self.size());
+  sized(at_origin, rows.size(), "at_origin");
+  sized(others_at_origin, columns.size(), "others_at_origin");
+  if (squares.shape(0) != rows.size() || squares.shape(1) != columns.size())
+    throw std::invalid_argument("squares must have one row a slot and one column an other slot.");
+  self.fill_rbf(gamma, rows, at_origin.data(), columns, others_at_origin.data(),
+                {squares.data(), rows.size() * columns.size()});
 }
 
 nb::ndarray<nb::numpy, double> block_of(const GrowingGram& self, const Indices& rows,
@@ -112,7 +129,9 @@ void bind_walker(nb::module_& m) {
       .def_ro("n_jumps", &PathCounts::n_jumps)
       .def_ro("n_ramps", &PathCounts::n_ramps)
       .def_ro("n_refreshes", &PathCounts::n_refreshes)
-      .def_ro("n_updates", &PathCounts::n_updates);
+      .def_ro("n_updates", &PathCounts::n_updates)
+      .def_ro("n_parts", &PathCounts::n_parts)
+      .def_ro("n_dropped", &PathCounts::n_dropped);
   nb::class_<HeldWalker>(m, "PathWalker", "Follows the exact solution while the problem moves.")
       .def(nb::init<nb::object, double, bool, bool>(), "gram"_a, "epsilon"_a = 0.0,
            "has_equality"_a = true, "is_centred"_a = false)
@@ -143,6 +162,21 @@ void bind_walker(nb::module_& m) {
             self.walker.drive(in, sized(weights, in.size(), "weights"), out);
           },
           "adds"_a, "weights"_a, "removes"_a, "Instances that come and go until tau = 1.")
+      .def(
+          "can_drive",
+          [](HeldWalker& self, const Indices& adds, const Vector& weights, const Indices& removes) {
+            const auto in = as_positions(adds, self.n()), out = as_positions(removes, self.n());
+            return self.walker.can_drive(in, sized(weights, in.size(), "weights"), out);
+          },
+          "adds"_a, "weights"_a, "removes"_a,
+          "Whether betas of both signs are possible before and after.")
+      .def(
+          "quality",
+          [](HeldWalker& self) {
+            const Quality q = self.walker.measure();
+            return std::tuple(q.bias, q.objective, q.gap, q.violation);
+          },
+          "(bias, objective, duality gap, KKT violation) of the present solution.")
       .def("walk", &walk, "to"_a, "max_events"_a, "time_limit"_a = 0.0,
            "Follow the path; the status is a PathStatus.")
       .def(
@@ -172,7 +206,7 @@ void bind_walker(nb::module_& m) {
         std::vector<std::int8_t> places;
         for (std::size_t i = 0; i < self.n(); ++i)
           places.push_back(static_cast<std::int8_t>(self.walker.places()[i]));
-        return copy_of(places);
+        return hand_over(std::move(places));
       });
 }
 
@@ -190,7 +224,10 @@ void bind_paths(nb::module_& m) {
           "K_ij = stored_ij + offset_i + offset_j.")
       .def("block", &block_of, "rows"_a, "columns"_a, "K[rows][:, columns], offsets included.")
       .def("fill", &fill, "slots"_a, "offsets"_a, "others"_a, "values"_a,
-           "Stored K(slots, others), one row a slot, and its mirror image.");
+           "Stored K(slots, others), one row a slot, and its mirror image.")
+      .def("fill_rbf", &fill_rbf, "gamma"_a, "slots"_a, "at_origin"_a, "others"_a,
+           "others_at_origin"_a, "squares"_a,
+           "The same from squared distances, which are overwritten.");
   bind_walker(m);
 }
 

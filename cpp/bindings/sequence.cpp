@@ -4,6 +4,7 @@
 #include "watched.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -32,6 +33,15 @@ struct HeldFamily {
                                   " values; the kernel has " + std::to_string(n) + " instances.");
     family.weights = {weights.data(), weights.size()};
   }
+};
+
+/// A SequenceWorkspace and the Python object of its kernel.
+struct HeldWorkspace {
+  explicit HeldWorkspace(nb::object gram)
+      : kernel(std::move(gram)), workspace(nb::cast<const KernelRows&>(kernel)) {}
+
+  nb::object kernel;
+  SequenceWorkspace workspace;
 };
 
 std::vector<Step> read_steps(const Indices& rows, const Vector& factors, const Indices& parents,
@@ -97,6 +107,7 @@ nb::dict as_columns(const Results& results) {
   add("objective", [](const StepResult& r) { return r.solve.quality.objective; });
   add("duality_gap", [](const StepResult& r) { return r.solve.quality.gap; });
   add("kkt_violation", [](const StepResult& r) { return r.solve.quality.violation; });
+  add("n_free", [](const StepResult& r) { return r.solve.quality.n_free; });
   add("status", [](const StepResult& r) { return r.solve.status; });
   add("n_iter", [](const StepResult& r) { return r.solve.n_iter; });
   add("n_free_set_solves", [](const StepResult& r) { return r.solve.n_free_set_solves; });
@@ -111,12 +122,18 @@ nb::dict as_columns(const Results& results) {
 nb::typed<nb::dict, nb::str, nb::object>
 solve(const HeldFamily& held, const Indices& rows, const Vector& factors, const Indices& parents,
       const Indices& seeds, const Matrix& known_beta, const Matrix& known_gradient,
-      const SolveOptions& options, double total_time_limit) {
+      const SolveOptions& options, double total_time_limit, HeldWorkspace* given) {
   const std::vector<Step> steps = read_steps(rows, factors, parents, seeds, held.weights.shape(0));
   std::vector<SolveResult> known =
       read_known(known_beta, known_gradient, held.family.kernel.size());
+  if (given != nullptr && !given->kernel.is(held.kernel))
+    throw std::invalid_argument("The workspace is that of another kernel.");
+  std::optional<HeldWorkspace> own;
+  SequenceWorkspace& workspace =
+      given != nullptr ? given->workspace : own.emplace(held.kernel).workspace;
   return as_columns(run_watched(options, [&](const SolveOptions& watched) {
-    return solve_sequence(held.family, steps, std::move(known), watched, total_time_limit);
+    return solve_sequence(held.family, steps, std::move(known), watched, total_time_limit,
+                          workspace);
   }));
 }
 
@@ -127,9 +144,13 @@ void bind_sequence(nb::module_& m) {
       .def(nb::init<nb::object, Vector, Vector, Vector, Matrix, double, double>(), nb::arg("gram"),
            nb::arg("targets"), nb::arg("lower_scale"), nb::arg("upper_scale"), nb::arg("weights"),
            nb::arg("epsilon") = 0.0, nb::arg("total_share") = 0.0);
+  nb::class_<HeldWorkspace>(m, "SequenceWorkspace",
+                            "What calls of solve_sequence on one kernel hand on; one at a time.")
+      .def(nb::init<nb::object>(), nb::arg("gram"));
   m.def("solve_sequence", &solve, nb::arg("family"), nb::arg("rows"), nb::arg("factors"),
         nb::arg("parents"), nb::arg("seeds"), nb::arg("known_beta"), nb::arg("known_gradient"),
         nb::arg("options"), nb::arg("total_time_limit") = 0.0,
+        nb::arg("workspace").none() = nb::none(),
         "Solve steps in order, each from an earlier one; a dictionary of arrays.");
 }
 

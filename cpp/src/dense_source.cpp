@@ -134,7 +134,8 @@ void DenseSource<P, T>::apply(std::size_t row, std::size_t column, std::size_t n
 }
 
 template <class P, class T>
-void DenseSource<P, T>::write_tile(const Tile& tile, Scratch& scratch, T* matrix) const {
+void DenseSource<P, T>::write_tile(const Tile& tile, std::span<const double> offset,
+                                   Scratch& scratch, T* matrix) const {
   const std::size_t stride = padded(size());
   const auto& ops = panels_.ops();
   scratch.left.clear();
@@ -147,6 +148,9 @@ void DenseSource<P, T>::write_tile(const Tile& tile, Scratch& scratch, T* matrix
     const std::size_t at = i * tile_size + first;
     apply(tile.row + i, tile.column + first, tile.n_columns - first, scratch.products.data() + at,
           scratch.values.data() + at);
+    if (!offset.empty())
+      add_offsets<T>(offset, tile.row + i, tile.column + first,
+                     {scratch.values.data() + at, tile.n_columns - first});
     std::memcpy(matrix + (tile.row + i) * stride + tile.column + first, scratch.values.data() + at,
                 (tile.n_columns - first) * sizeof(T));
   }
@@ -171,7 +175,8 @@ void DenseSource<P, T>::mirror(const Tile& tile, const T* values, T* matrix) con
 }
 
 template <class P, class T>
-void DenseSource<P, T>::write_matrix(T* matrix, const Team& team) const {
+void DenseSource<P, T>::write_tiles(const std::vector<double>& offset, T* matrix,
+                                    const Team& team) const {
   const std::size_t n = size();
   std::vector<Tile> tiles;
   for (std::size_t i = 0; i < n; i += tile_size)
@@ -183,7 +188,7 @@ void DenseSource<P, T>::write_matrix(T* matrix, const Team& team) const {
   for_each_piece(tiles.size(), team, [&](std::size_t t, std::size_t worker) {
     if (!scratch[worker])
       scratch[worker] = std::make_unique<Scratch>();
-    write_tile(tiles[t], *scratch[worker], matrix);
+    write_tile(tiles[t], offset, *scratch[worker], matrix);
   });
 }
 

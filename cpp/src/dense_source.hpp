@@ -28,7 +28,10 @@ public:
   std::size_t size() const override { return panels_.size(); }
   std::size_t nbytes() const override { return panels_.nbytes(); }
   void write_rows(std::span<const std::size_t> which, std::span<T* const> out) const override;
-  void write_matrix(T* matrix, const Team& team) const override;
+  void write_matrix(T* matrix, const Team& team) const override { write_tiles({}, matrix, team); }
+  void write_true_matrix(T* matrix, const Team& team) const override {
+    write_tiles(offsets(), matrix, team);
+  }
   std::vector<double> diagonal() const override;
   std::vector<double> offsets() const override { return offsets_.values(); }
 
@@ -46,7 +49,10 @@ private:
   void clear_behind_panels(std::span<const Left> left, std::size_t n_columns, P* products) const;
   void apply(std::size_t row, std::size_t column, std::size_t n, const P* products,
              T* values) const;
-  void write_tile(const Tile& tile, Scratch& scratch, T* matrix) const;
+  /// With `offset` added to the values where there is one.
+  void write_tiles(const std::vector<double>& offset, T* matrix, const Team& team) const;
+  void write_tile(const Tile& tile, std::span<const double> offset, Scratch& scratch,
+                  T* matrix) const;
   void mirror(const Tile& tile, const T* values, T* matrix) const;
   std::vector<Left> pack(std::span<const std::size_t> which, Buffer<P>& packed) const;
 

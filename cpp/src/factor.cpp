@@ -2,10 +2,13 @@
 
 #include "alphapath/blas.hpp"
 #include "simd/isa.hpp"
-#include "simd/rotations.hpp"
+#include "simd/path_loops.hpp"
+#include "simd/triangular.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
 namespace alphapath {
@@ -20,6 +23,7 @@ constexpr double least_pivot_float32 = 1e-7;
 constexpr double least_pivot_float64 = 1e-12;
 constexpr double fixing_pivot = 1e30; // relative; a member with this pivot does not move
 constexpr std::size_t panel_width = 96;
+constexpr std::size_t rows_at_once = 8; // of L that are filled together: its columns are contiguous
 
 } // namespace
 
@@ -29,16 +33,18 @@ void Factor::reserve(std::size_t n, std::size_t n_kept) {
   const std::size_t capacity = std::max(n + n / 4 + 16, capacity_);
   Buffer<double> larger(capacity * capacity);
   for (std::size_t c = 0; c < n_kept; ++c)
-    std::copy_n(upper_.data() + c * capacity_, c + 1, larger.data() + c * capacity);
-  upper_ = std::move(larger);
+    std::copy_n(lower_.data() + c * capacity_ + c, n_kept - c, larger.data() + c * capacity + c);
+  lower_ = std::move(larger);
   capacity_ = capacity;
 }
 
 void Factor::copy_from(const Factor& other) {
   members_.clear();
-  reserve(other.members_.size(), 0);
-  for (std::size_t c = 0; c < other.members_.size(); ++c)
-    std::copy_n(other.upper_.data() + c * other.capacity_, c + 1, upper_.data() + c * capacity_);
+  const std::size_t m = other.members_.size();
+  reserve(m, 0);
+  for (std::size_t c = 0; c < m; ++c)
+    std::copy_n(other.lower_.data() + c * other.capacity_ + c, m - c,
+                lower_.data() + c * capacity_ + c);
   members_ = other.members_;
   is_dependent_ = other.is_dependent_;
   pivots_ = other.pivots_;
@@ -85,39 +91,45 @@ void Factor::fill_column(std::size_t instance, std::span<double> column) const {
     gather_column<double>(instance, column);
 }
 
-void Factor::fill_columns(std::size_t first) {
-  for (std::size_t c = first; c < members_.size(); ++c) {
-    double* column = upper_.data() + c * capacity_;
-    fill_column(members_[c], {column, c + 1});
-    column[c] += ridge_;
+void Factor::fill_rows(std::size_t first) {
+  std::array<std::vector<double>, rows_at_once> rows;
+  for (std::size_t start = first; start < members_.size(); start += rows_at_once) {
+    const std::size_t height = std::min(rows_at_once, members_.size() - start);
+    for (std::size_t k = 0; k < height; ++k) {
+      rows[k].resize(members_.size());
+      fill_column(members_[start + k], std::span(rows[k]).first(start + k + 1));
+      rows[k][start + k] += ridge_;
+    }
+    for (std::size_t c = 0; c < start + height; ++c)
+      for (std::size_t k = c > start ? c - start : 0; k < height; ++k)
+        lower_[c * capacity_ + start + k] = rows[k][c];
   }
 }
 
-/// Cholesky of a panel's diagonal block, column by column; dependent members get a pivot so large
+/// Cholesky of a panel's diagonal block, row by row; dependent members get a pivot so large
 /// that they stay where they are.
 void Factor::factor_guarded(std::size_t start, std::size_t width,
                             std::span<const double> diagonal) {
-  double* block = upper_.data() + start * capacity_ + start;
+  double* block = lower_.data() + start * capacity_ + start;
+  const auto at = [&](std::size_t r, std::size_t c) -> double& { return block[c * capacity_ + r]; };
   const double least =
       kernel_.precision() == Precision::float32 ? least_pivot_float32 : least_pivot_float64;
-  for (std::size_t c = 0; c < width; ++c) {
-    double* column = block + c * capacity_;
-    double pivot = column[c];
-    for (std::size_t r = 0; r < c; ++r) {
-      const double* earlier = block + r * capacity_;
-      double x = column[r];
-      for (std::size_t k = 0; k < r; ++k)
-        x -= earlier[k] * column[k];
-      column[r] = x / earlier[r];
-      pivot -= column[r] * column[r];
+  for (std::size_t r = 0; r < width; ++r) {
+    double pivot = at(r, r);
+    for (std::size_t c = 0; c < r; ++c) {
+      double x = at(r, c);
+      for (std::size_t k = 0; k < c; ++k)
+        x -= at(c, k) * at(r, k);
+      at(r, c) = x / at(c, c);
+      pivot -= at(r, c) * at(r, c);
     }
-    is_dependent_[start + c] = !(pivot > least * diagonal[c]);
-    pivots_[start + c] = pivot;
-    column[c] = std::sqrt(is_dependent_[start + c] ? fixing_pivot * sigma_ : pivot);
+    is_dependent_[start + r] = !(pivot > least * diagonal[r]);
+    pivots_[start + r] = pivot;
+    at(r, r) = std::sqrt(is_dependent_[start + r] ? fixing_pivot * sigma_ : pivot);
   }
 }
 
-bool Factor::factor_columns(std::size_t first, Watch& watch) {
+bool Factor::factor_rows(std::size_t first, Watch& watch) {
   const Blas& lib = blas();
   const int ld = static_cast<int>(capacity_);
   const double one = 1, minus_one = -1;
@@ -128,20 +140,20 @@ bool Factor::factor_columns(std::size_t first, Watch& watch) {
     const int above = static_cast<int>(start);
     const int width = static_cast<int>(std::min(panel_width, members_.size() - start));
     const std::size_t w = static_cast<std::size_t>(width);
-    double* panel = upper_.data() + start * capacity_;
-    double* block = panel + start;
+    double* panel = lower_.data() + start;
+    double* block = panel + start * capacity_;
     diagonal.clear();
     for (std::size_t c = 0; c < w; ++c)
       diagonal.push_back(block[c * capacity_ + c]);
     if (above > 0) {
-      lib.dtrsm("L", "U", "T", "N", &above, &width, &one, upper_.data(), &ld, panel, &ld);
-      lib.dsyrk("U", "T", &width, &above, &minus_one, panel, &ld, &one, block, &ld);
+      lib.dtrsm("R", "L", "T", "N", &width, &above, &one, lower_.data(), &ld, panel, &ld);
+      lib.dsyrk("L", "N", &width, &above, &minus_one, panel, &ld, &one, block, &ld);
     }
     saved.resize(w * w);
     for (std::size_t c = 0; c < w; ++c)
-      std::copy_n(block + c * capacity_, c + 1, saved.data() + c * w);
+      std::copy_n(block + c * capacity_ + c, w - c, saved.data() + c * w + c);
     int info = 0;
-    lib.dpotrf("U", &width, block, &ld, &info);
+    lib.dpotrf("L", &width, block, &ld, &info);
     bool is_sound = info == 0;
     for (std::size_t c = 0; c < w && is_sound; ++c) {
       const double root = block[c * capacity_ + c];
@@ -149,7 +161,7 @@ bool Factor::factor_columns(std::size_t first, Watch& watch) {
     }
     if (!is_sound) {
       for (std::size_t c = 0; c < w; ++c)
-        std::copy_n(saved.data() + c * w, c + 1, block + c * capacity_);
+        std::copy_n(saved.data() + c * w + c, w - c, block + c * capacity_ + c);
       factor_guarded(start, w, diagonal);
     }
     if (watch.should_stop())
@@ -169,8 +181,8 @@ bool Factor::set_members(std::vector<std::uint32_t> members, std::size_t n_kept,
     choose_origin();
     n_removed_ = 0;
   }
-  fill_columns(n_kept);
-  if (!factor_columns(n_kept, watch)) {
+  fill_rows(n_kept);
+  if (!factor_rows(n_kept, watch)) {
     members_.clear();
     return false;
   }
@@ -181,24 +193,35 @@ bool Factor::set_members(std::vector<std::uint32_t> members, std::size_t n_kept,
 }
 
 void Factor::remove(std::span<const std::size_t> positions) {
-  cosines_.resize(capacity_);
-  sines_.resize(capacity_);
-  const auto remove_from = ALPHAPATH_DISPATCH(remove_from_factor);
-  for (std::size_t k = positions.size(); k-- > 0;) {
-    const std::size_t p = positions[k];
-    remove_from(upper_.data(), capacity_, members_.size(), p, cosines_.data(), sines_.data());
-    members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(p));
-  }
+  for (std::size_t k = positions.size(); k-- > 0;)
+    remove_row(positions[k]);
   n_removed_ += positions.size();
 }
 
+/// Row p leaves L; its own column below is rotated into the columns after it.
+void Factor::remove_row(std::size_t p) {
+  const std::size_t m = members_.size();
+  leaving_.assign(lower_.data() + p * capacity_ + p + 1, lower_.data() + p * capacity_ + m);
+  for (std::size_t c = 0; c < p; ++c) {
+    double* column = lower_.data() + c * capacity_ + p;
+    std::memmove(column, column + 1, (m - p - 1) * sizeof(double));
+  }
+  const auto rotate_into = ALPHAPATH_DISPATCH(rotate_into);
+  for (std::size_t j = p + 1; j < m; ++j) {
+    const double* from = lower_.data() + j * capacity_ + j;
+    double* v = leaving_.data() + (j - p - 1);
+    const double root = std::sqrt(from[0] * from[0] + v[0] * v[0]);
+    rotate_into(from[0] / root, v[0] / root, from, v, lower_.data() + (j - 1) * capacity_ + (j - 1),
+                m - j);
+  }
+  members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(p));
+}
+
 double Factor::null_vector(std::size_t k, std::span<double> z) const {
-  const double* column = upper_.data() + k * capacity_;
   std::fill(z.begin(), z.end(), 0.0);
-  for (std::size_t r = 0; r < k; ++r)
-    z[r] = -column[r];
-  const int n = static_cast<int>(k), ld = static_cast<int>(capacity_), stride = 1;
-  blas().dtrsv("U", "N", "N", &n, upper_.data(), &ld, z.data(), &stride);
+  for (std::size_t c = 0; c < k; ++c)
+    z[c] = -lower_[c * capacity_ + k];
+  ALPHAPATH_DISPATCH(solve_lower_transposed)(lower_.data(), capacity_, k, z.data());
   z[k] = 1;
   return std::max(pivots_[k], 0.0);
 }
@@ -214,14 +237,10 @@ void Factor::solve_unit(std::size_t p, std::span<double> x) const {
 }
 
 void Factor::solve_from(std::size_t first, std::span<double> x) const {
-  const Blas& lib = blas();
-  const int n = static_cast<int>(members_.size());
-  const int n_below = n - static_cast<int>(first);
-  const int ld = static_cast<int>(capacity_);
-  const int stride = 1;
-  const double* corner = upper_.data() + first * capacity_ + first;
-  lib.dtrsv("U", "T", "N", &n_below, corner, &ld, x.data() + first, &stride);
-  lib.dtrsv("U", "N", "N", &n, upper_.data(), &ld, x.data(), &stride);
+  const std::size_t n = members_.size();
+  const double* corner = lower_.data() + first * capacity_ + first;
+  ALPHAPATH_DISPATCH(solve_lower)(corner, capacity_, n - first, x.data() + first);
+  ALPHAPATH_DISPATCH(solve_lower_transposed)(lower_.data(), capacity_, n, x.data());
 }
 
 } // namespace alphapath

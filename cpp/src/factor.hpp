@@ -1,6 +1,6 @@
 // Cholesky factor of the free set's kernel block, kept from one solve to the next.
 //
-//   A = K_MM - h 1' - 1 h' + sigma 1 1' + ridge I = U'U
+//   A = K_MM - h 1' - 1 h' + sigma 1 1' + ridge I = L L'
 //
 // On sum(delta) = 0 the terms in h and sigma change nothing; they make A positive definite exactly
 // when the bordered system of the equality-constrained problem is nonsingular (K_MM alone need not
@@ -74,20 +74,21 @@ private:
   /// As solve, for an x that is zero before `first`.
   void solve_from(std::size_t first, std::span<double> x) const;
   void choose_origin();
-  void fill_columns(std::size_t first);
+  void fill_rows(std::size_t first);
   template <class T> void gather_column(std::size_t instance, std::span<double> column) const;
-  bool factor_columns(std::size_t first, Watch& watch);
+  bool factor_rows(std::size_t first, Watch& watch);
   void factor_guarded(std::size_t start, std::size_t width, std::span<const double> diagonal);
+  void remove_row(std::size_t p);
   void reserve(std::size_t n, std::size_t n_kept);
 
   const KernelRows& kernel_;
   std::vector<std::uint32_t> members_;
   std::vector<char> is_dependent_;
   std::vector<double> pivots_; // of the dependent members, before they were replaced
-  Buffer<double> upper_;       // U, column-major, leading dimension capacity_
+  Buffer<double> lower_;       // L, column-major, leading dimension capacity_
   std::size_t capacity_ = 0;
   std::size_t n_removed_ = 0;
-  std::vector<double> cosines_, sines_;
+  std::vector<double> leaving_; // of the column of a member taken out, below it
   std::vector<double> ones_;
   double ones_sum_ = 0;
   std::vector<double> origin_row_; // K_i,ref for every instance i

@@ -1,6 +1,10 @@
 #include "growing_gram.hpp"
 
+#include "simd/isa.hpp"
+#include "simd/kernel_functions.hpp"
+
 #include <algorithm>
+#include <vector>
 
 namespace alphapath {
 
@@ -17,17 +21,44 @@ void GrowingGram::reserve(std::size_t n_slots) {
   offsets_.resize(n_slots, 0.0);
 }
 
-void GrowingGram::fill(std::size_t slot, double offset, std::span<const std::size_t> others,
-                       const double* values) {
-  ++n_filled_;
-  offsets_[slot] = offset;
-  const std::size_t width = stride();
-  double* own = values_.data() + slot * width;
-  for (std::size_t k = 0; k < others.size(); ++k) {
-    own[others[k]] = values[k];
-    values_[others[k] * width + slot] = values[k];
+void GrowingGram::fill(std::span<const std::size_t> slots, const double* offsets,
+                       std::span<const std::size_t> others, const double* values) {
+  n_filled_ += slots.size();
+  const std::size_t width = stride(), n_others = others.size();
+  for (std::size_t s = 0; s < slots.size(); ++s) {
+    double* own = values_.data() + slots[s] * width;
+    for (std::size_t k = 0; k < n_others; ++k)
+      own[others[k]] = values[s * n_others + k];
   }
-  diagonal_[slot] = own[slot];
+  // Row by row: new slots are mostly neighbours, and a row's line is fetched once for all of them.
+  for (std::size_t k = 0; k < n_others; ++k) {
+    double* row = values_.data() + others[k] * width;
+    for (std::size_t s = 0; s < slots.size(); ++s)
+      row[slots[s]] = values[s * n_others + k];
+  }
+  for (std::size_t s = 0; s < slots.size(); ++s) {
+    offsets_[slots[s]] = offsets[s];
+    diagonal_[slots[s]] = values_[slots[s] * width + slots[s]];
+  }
+}
+
+void GrowingGram::fill_rbf(double gamma, std::span<const std::size_t> slots,
+                           const double* at_origin, std::span<const std::size_t> others,
+                           const double* others_at_origin, std::span<double> squares) {
+  const std::size_t n_others = others.size();
+  Buffer<double> row(padded(n_others));
+  std::fill_n(row.data(), row.size(), 0.0);
+  std::vector<double> offsets(slots.size());
+  for (std::size_t s = 0; s < slots.size(); ++s) {
+    double* own = squares.data() + s * n_others;
+    for (std::size_t k = 0; k < n_others; ++k)
+      row[k] = -gamma * own[k];
+    ALPHAPATH_DISPATCH(expm1_f64)(row.data(), row.size(), row.data());
+    for (std::size_t k = 0; k < n_others; ++k)
+      own[k] = row[k] - at_origin[s] - others_at_origin[k];
+    offsets[s] = at_origin[s] + 0.5;
+  }
+  fill(slots, offsets.data(), others, squares.data());
 }
 
 } // namespace alphapath

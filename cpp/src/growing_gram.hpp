@@ -25,9 +25,15 @@ public:
   /// More slots, their values 0; rows move.
   void reserve(std::size_t n_slots);
   std::size_t n_rows_computed() const { return n_filled_; }
-  /// Stored K(slot, others[k]) = values[k] and its mirror image; true K adds the offsets of both.
-  void fill(std::size_t slot, double offset, std::span<const std::size_t> others,
-            const double* values);
+  /// Stored K(slots[s], others[k]) = values[s * others.size() + k] and its mirror image; true K
+  /// adds the offsets of both.
+  void fill(std::span<const std::size_t> slots, const double* offsets,
+            std::span<const std::size_t> others, const double* values);
+  /// The same for K = exp(-gamma d^2), d^2 given, as expm1(-gamma d^2) less what this is between
+  /// the origin and either row. `squares` is overwritten.
+  void fill_rbf(double gamma, std::span<const std::size_t> slots, const double* at_origin,
+                std::span<const std::size_t> others, const double* others_at_origin,
+                std::span<double> squares);
 
 private:
   Buffer<double> values_;

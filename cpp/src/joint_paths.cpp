@@ -1,72 +1,189 @@
 #include "joint_paths.hpp"
 
+#include "simd/isa.hpp"
+
 #include <algorithm>
+#include <cmath>
 
 namespace alphapath {
 
-JointPaths::JointPaths(const std::vector<MarginTask>& tasks, const NewtonOptions& options,
+namespace {
+
+constexpr std::size_t lanes = simd::n_together;
+
+} // namespace
+
+JointPaths::JointPaths(const std::vector<MarginTask>& tasks, const NewtonPathOptions& options,
                        const std::vector<const double*>& grams)
-    : rows_(tasks.front().rows), has_bias_(options.has_bias), held_out_rows_(tasks.size()),
-      held_out_(rows_.size(), 0.0), together_(rows_.n_columns() * simd::n_together) {
+    : FoldPaths(tasks, options), needs_values_(!options.are_signs_enough),
+      bounds_(extended_norms(task_.rows, has_bias_)), together_(task_.rows.n_columns() * lanes) {
   std::fill_n(together_.data(), together_.size(), 0.0);
-  for (std::size_t f = 0; f < tasks.size(); ++f) {
+  NewtonPathOptions joint = options;
+  joint.is_joint = true;
+  const auto factor = std::make_shared<GramFactor>();
+  for (std::size_t f = 0; f < tasks.size(); ++f)
     paths_.push_back(
-        std::make_unique<NewtonPath>(tasks[f], options, grams.empty() ? nullptr : grams[f]));
-    for (std::size_t i = 0; i < rows_.size(); ++i)
-      if (!(tasks[f].weights[i] > 0.0))
-        held_out_rows_[f].push_back(static_cast<std::int32_t>(i));
-  }
+        std::make_unique<NewtonPath>(tasks[f], joint, grams.empty() ? nullptr : grams[f], factor));
+  below_ = rows_.trains; // at theta = 0 every margin is 0
 }
 
 std::vector<NewtonResult> JointPaths::solve(double C, Watch& watch) {
   for (auto& path : paths_)
     path->begin(C);
-  std::vector<bool> moves(paths_.size());
   while (true) {
+    Lanes moving = 0;
     for (std::size_t f = 0; f < paths_.size(); ++f)
-      moves[f] = paths_[f]->propose(watch);
-    if (std::none_of(moves.begin(), moves.end(), [](bool m) { return m; }))
+      if (paths_[f]->propose(watch))
+        moving = static_cast<Lanes>(moving | 1u << f);
+    if (moving == 0)
       break;
-    move(moves);
+    move(moving);
   }
+  if (needs_values_)
+    update_held_out();
   std::vector<NewtonResult> results;
   for (const auto& path : paths_)
     results.push_back(path->result());
   return results;
 }
 
-void JointPaths::move(const std::vector<bool>& moves) {
-  constexpr std::size_t lanes = simd::n_together;
+void JointPaths::move(Lanes moving) {
+  double longest = 0.0; // squared
   for (std::size_t f = 0; f < paths_.size(); ++f) {
-    if (!moves[f])
+    if (!(moving >> f & 1u))
       continue;
     const std::vector<double>& theta = paths_[f]->trial();
-    for (std::size_t j = 0; j < rows_.n_columns(); ++j)
-      together_[j * lanes + f] = theta[j];
-    paths_[f]->state().begin_joint_move(theta);
+    const double bias = has_bias_ ? theta.back() : 0.0;
+    double squares = (bias - bias_[f]) * (bias - bias_[f]);
+    for (std::size_t j = 0; j < task_.rows.n_columns(); ++j) {
+      double& w = together_[j * lanes + f];
+      squares += (theta[j] - w) * (theta[j] - w);
+      w = theta[j];
+    }
+    bias_[f] = bias;
+    longest = std::max(longest, squares);
+    state(f).begin_joint_move(theta);
   }
-  Buffer<double> dots(margin_block * lanes);
-  std::vector<std::size_t> next(paths_.size(), 0); // held-out rows are met in order
-  for (std::size_t first = 0; first < rows_.size(); first += margin_block) {
-    const std::size_t count = std::min(margin_block, rows_.size() - first);
-    rows_.dots_together(first, count, together_.data(), dots.data());
-    for (std::size_t f = 0; f < paths_.size(); ++f) {
-      if (!moves[f])
-        continue;
-      paths_[f]->state().take_products(first, count, dots.data() + f, lanes);
-      const double bias = has_bias_ ? paths_[f]->trial().back() : 0.0;
-      const auto& held = held_out_rows_[f];
-      for (; next[f] < held.size(); ++next[f]) {
-        const std::size_t i = static_cast<std::size_t>(held[next[f]]);
-        if (i >= first + count)
-          break;
-        held_out_[i] = dots[(i - first) * lanes + f] + bias;
+  bounds_.move_by(std::sqrt(longest));
+  find_crossings(moving);
+  apply_crossings(moving);
+  for (std::size_t f = 0; f < paths_.size(); ++f)
+    if (moving >> f & 1u)
+      paths_[f]->take(state(f).end_joint_move());
+}
+
+void JointPaths::find_crossings(Lanes moving) {
+  const auto unproven = bounds_.find_unproven();
+  const std::size_t n = rows_.weights.size();
+  // Rows in their order stream from memory: half of them scattered costs as much as all.
+  const bool takes_all = 2 * unproven.size() > n;
+  const std::size_t n_taken = takes_all ? n : unproven.size();
+  crossings_.clear();
+  for (std::size_t first = 0; first < n_taken; first += margin_block) {
+    const std::size_t count = std::min(margin_block, n_taken - first);
+    take_block(takes_all ? all_rows(first, count) : RowList{unproven.data() + first, 0, count},
+               moving);
+  }
+}
+
+void JointPaths::take_block(const RowList& rows, Lanes moving) {
+  alignas(64) double dots[margin_block * lanes];
+  double labels[margin_block], distances[margin_block];
+  Lanes used[margin_block], now[margin_block];
+  const auto row = [&](std::size_t k) {
+    return rows.list != nullptr ? static_cast<std::size_t>(rows.list[k]) : rows.first + k;
+  };
+  task_.rows.dots_together(rows, together_.data(), dots);
+  for (std::size_t k = 0; k < rows.count; ++k) {
+    labels[k] = task_.labels[row(k)];
+    used[k] = rows_.trains[row(k)];
+  }
+  ALPHAPATH_DISPATCH(find_below)
+  (dots, {task_.loss.high, bias_, labels, used}, rows.count, now, distances);
+  for (std::size_t k = 0; k < rows.count; ++k) {
+    const std::size_t i = row(k);
+    const Lanes crossed = static_cast<Lanes>((now[k] ^ below_[i]) & used[k] & moving);
+    if (crossed != 0) {
+      crossings_.push_back({static_cast<std::int32_t>(i), crossed, now[k]});
+      below_[i] ^= crossed;
+    }
+    const std::uint8_t holder = rows_.holder[i];
+    if (holder < lanes) {
+      held_out_[i] = dots[k * lanes + holder] + bias_[holder];
+      distances[k] = std::min(distances[k], std::abs(held_out_[i]));
+    }
+    bounds_.set(i, distances[k]);
+  }
+}
+
+/// Where bounds left out rows, only the signs of their decision values are up to date.
+void JointPaths::update_held_out() {
+  alignas(64) double dots[margin_block * lanes];
+  for (std::size_t first = 0; first < held_out_.size(); first += margin_block) {
+    const std::size_t count = std::min(margin_block, held_out_.size() - first);
+    task_.rows.dots_together(all_rows(first, count), together_.data(), dots);
+    for (std::size_t k = 0; k < count; ++k)
+      if (const std::uint8_t holder = rows_.holder[first + k]; holder < lanes)
+        held_out_[first + k] = dots[k * lanes + holder] + bias_[holder];
+  }
+}
+
+bool JointPaths::is_common(const Crossing& c, Lanes moving) const {
+  const Lanes all = rows_.trains[static_cast<std::size_t>(c.row)] & moving;
+  const Lanes below = c.below & c.lanes;
+  return c.lanes == all && (below == 0 || below == all);
+}
+
+void JointPaths::apply_crossings(Lanes moving) {
+  const auto is_moving = [&](std::size_t f) { return f < lanes && (moving >> f & 1u); };
+  const std::size_t n_common = static_cast<std::size_t>(
+      std::count_if(crossings_.begin(), crossings_.end(),
+                    [&](const Crossing& c) { return is_common(c, moving); }));
+  // The sums of whole matrices must cost less than what is saved.
+  const double d = static_cast<double>(whole_size());
+  const double length = task_.rows.row_length();
+  const bool goes_together = static_cast<double>(n_common) * length * length > 4.0 * d * d;
+  for (const Crossing& c : crossings_) {
+    const std::size_t i = static_cast<std::size_t>(c.row);
+    const bool is_together = goes_together && is_common(c, moving);
+    const bool is_below = (c.below & c.lanes) != 0;
+    for (std::size_t f = 0; f < paths_.size(); ++f)
+      if (c.lanes >> f & 1u) {
+        if (is_together)
+          state(f).mark_crossed(i, is_below);
+        else
+          state(f).cross_alone(i, c.below >> f & 1u);
       }
+    if (is_together) {
+      Common& common = common_[is_moving(rows_.holder[i]) ? rows_.holder[i] : lanes];
+      common.rows.push_back(c.row);
+      common.weights.push_back(is_below ? rows_.weights[i] : -rows_.weights[i]);
     }
   }
-  for (std::size_t f = 0; f < paths_.size(); ++f)
-    if (moves[f])
-      paths_[f]->take(paths_[f]->state().end_joint_move());
+  if (goes_together)
+    cross_together(moving);
+}
+
+void JointPaths::cross_together(Lanes moving) {
+  whole_.reset(whole_size(), true);
+  for (std::size_t h = 0; h <= lanes; ++h) {
+    if (common_[h].rows.empty())
+      continue;
+    moments_[h].reset(whole_size(), true);
+    moments_[h].add(task_, common_[h].rows, common_[h].weights);
+    whole_.add(moments_[h], 1.0);
+  }
+  for (std::size_t f = 0; f < paths_.size(); ++f) {
+    if (!(moving >> f & 1u))
+      continue;
+    state(f).cross_together(whole_, 1.0);
+    if (!common_[f].rows.empty())
+      state(f).cross_together(moments_[f], -1.0);
+  }
+  for (Common& common : common_) {
+    common.rows.clear();
+    common.weights.clear();
+  }
 }
 
 } // namespace alphapath

@@ -1,42 +1,62 @@
-// Newton paths of several folds side by side: each move of all of them reads the data once.
+// Paths of several folds with their second moments kept.
 //
-// The products of a row with the models of all folds are taken together, as lanes of one vector, so
-// that up to eight folds cost little more than one. The products of held-out rows are their
-// decision values, and are kept.
+// Most rows that cross the kink do so in all folds that train on them: their second moments are
+// summed once, by the fold that holds them out, and every fold adds the whole less its own part.
+// The folds share the factor that preconditions their systems.
 #pragma once
 
 #include "buffer.hpp"
-#include "margins_newton.hpp"
+#include "fold_paths.hpp"
+#include "path_bounds.hpp"
 
 #include <memory>
-#include <span>
 #include <vector>
 
 namespace alphapath {
 
-class JointPaths {
+class JointPaths final : public FoldPaths {
 public:
-  /// One task a fold, at most n_together, all on the same rows; a row of weight 0 is held out. Each
-  /// row is held out of one fold at most. `grams`: one a fold, or empty.
-  JointPaths(const std::vector<MarginTask>& tasks, const NewtonOptions& options,
+  /// As make_fold_paths.
+  JointPaths(const std::vector<MarginTask>& tasks, const NewtonPathOptions& options,
              const std::vector<const double*>& grams);
 
-  std::vector<NewtonResult> solve(double C, Watch& watch);
-
-  std::size_t size() const { return paths_.size(); }
-  const NewtonPath& path(std::size_t f) const { return *paths_[f]; }
-  /// w'x + b of each row under the fold that holds it out.
-  std::span<const double> held_out_values() const { return held_out_; }
+  std::vector<NewtonResult> solve(double C, Watch& watch) override;
+  std::vector<double> theta(std::size_t fold) const override {
+    return paths_[fold]->state().theta();
+  }
 
 private:
-  void move(const std::vector<bool>& moves);
+  struct Crossing {
+    std::int32_t row;
+    Lanes lanes; // in which it crossed
+    Lanes below; // where it is now
+  };
+  /// Rows that cross in all moving folds that train on them, by the fold that holds them out (last:
+  /// by none of them).
+  struct Common {
+    std::vector<std::int32_t> rows;
+    std::vector<double> weights; // negative for those that leave the parabola
+  };
 
-  const MarginRows& rows_;
-  bool has_bias_;
+  void move(Lanes moving);
+  void find_crossings(Lanes moving);
+  void take_block(const RowList& rows, Lanes moving);
+  void update_held_out();
+  void apply_crossings(Lanes moving);
+  bool is_common(const Crossing& crossing, Lanes moving) const;
+  void cross_together(Lanes moving);
+  SegmentState& state(std::size_t f) { return paths_[f]->state(); }
+  std::size_t whole_size() const { return task_.rows.n_columns() + has_bias_; }
+
   std::vector<std::unique_ptr<NewtonPath>> paths_;
-  std::vector<std::vector<std::int32_t>> held_out_rows_;
-  std::vector<double> held_out_;
+  std::vector<Lanes> below_; // the folds in which a row is below the kink
+  bool needs_values_;
+  PathBounds bounds_;       // on the margins where a row is trained on, on 0 where it is held out
   Buffer<double> together_; // weights of all folds, lane by lane
+  double bias_[simd::n_together] = {};
+  std::vector<Crossing> crossings_;
+  Common common_[simd::n_together + 1];
+  ParabolaMoments moments_[simd::n_together + 1], whole_;
 };
 
 } // namespace alphapath

@@ -78,12 +78,31 @@ public:
       ALPHAPATH_DISPATCH(dots_dense_f64)(x_, rows, w, out);
   }
 
-  void dots_together(std::size_t first, std::size_t count, const double* w,
-                     double* out) const override {
+  void dots_together(const RowList& rows, const double* w, double* out) const override {
     if constexpr (std::is_same_v<T, float>)
-      ALPHAPATH_DISPATCH(dots_together_dense_f32)(x_, first, count, w, out);
+      ALPHAPATH_DISPATCH(dots_together_dense_f32)(x_, rows, w, out);
     else
-      ALPHAPATH_DISPATCH(dots_together_dense_f64)(x_, first, count, w, out);
+      ALPHAPATH_DISPATCH(dots_together_dense_f64)(x_, rows, w, out);
+  }
+
+  void add_together(std::size_t first, std::size_t count, const double* coef,
+                    double* sum) const override {
+    if constexpr (std::is_same_v<T, float>)
+      ALPHAPATH_DISPATCH(add_together_dense_f32)(x_, first, count, coef, sum);
+    else
+      ALPHAPATH_DISPATCH(add_together_dense_f64)(x_, first, count, coef, sum);
+  }
+
+  void copy_rows(std::span<const std::int32_t> rows, bool has_bias, FloatRows& to) const override {
+    for (std::int32_t i : rows) {
+      const T* values = row(static_cast<std::size_t>(i));
+      for (std::size_t j = 0; j < n_columns_; ++j)
+        if (values[j] != T(0))
+          to.append(static_cast<std::int32_t>(j), static_cast<float>(values[j]));
+      if (has_bias)
+        to.append_bias(n_columns_);
+      to.end_row();
+    }
   }
 
   void add_rows(const RowList& rows, const double* coef, double* sum) const override {
@@ -157,12 +176,30 @@ public:
       ALPHAPATH_DISPATCH(dots_csr_f64)(x_, rows, w, out);
   }
 
-  void dots_together(std::size_t first, std::size_t count, const double* w,
-                     double* out) const override {
+  void dots_together(const RowList& rows, const double* w, double* out) const override {
     if constexpr (std::is_same_v<T, float>)
-      ALPHAPATH_DISPATCH(dots_together_csr_f32)(x_, first, count, w, out);
+      ALPHAPATH_DISPATCH(dots_together_csr_f32)(x_, rows, w, out);
     else
-      ALPHAPATH_DISPATCH(dots_together_csr_f64)(x_, first, count, w, out);
+      ALPHAPATH_DISPATCH(dots_together_csr_f64)(x_, rows, w, out);
+  }
+
+  void add_together(std::size_t first, std::size_t count, const double* coef,
+                    double* sum) const override {
+    if constexpr (std::is_same_v<T, float>)
+      ALPHAPATH_DISPATCH(add_together_csr_f32)(x_, first, count, coef, sum);
+    else
+      ALPHAPATH_DISPATCH(add_together_csr_f64)(x_, first, count, coef, sum);
+  }
+
+  void copy_rows(std::span<const std::int32_t> rows, bool has_bias, FloatRows& to) const override {
+    for (std::int32_t i : rows) {
+      const std::int64_t first = x_.starts[i], end = x_.starts[i + 1];
+      to.columns.insert(to.columns.end(), x_.columns + first, x_.columns + end);
+      to.values.insert(to.values.end(), x_.values + first, x_.values + end);
+      if (has_bias)
+        to.append_bias(n_columns_);
+      to.end_row();
+    }
   }
 
   void add_rows(const RowList& rows, const double* coef, double* sum) const override {
@@ -201,6 +238,12 @@ private:
 };
 
 } // namespace
+
+void FloatRows::clear() {
+  values.clear();
+  columns.clear();
+  starts.assign(1, 0);
+}
 
 template <class T>
 std::unique_ptr<MarginRows> make_dense_rows(const DenseRows<T>& rows, std::size_t n) {

@@ -2,6 +2,7 @@
 // or double, read in place. Nothing is copied; the caller keeps the arrays alive.
 #pragma once
 
+#include "simd/joint_loops.hpp"
 #include "simd/margin_loops.hpp"
 
 #include <cstddef>
@@ -29,6 +30,23 @@ struct Triangle {
   std::size_t ld;
 };
 
+/// Rows of CSR with memory of their own.
+struct FloatRows {
+  std::vector<float> values;
+  std::vector<std::int32_t> columns;
+  std::vector<std::int64_t> starts{0};
+
+  void append(std::int32_t column, float value) {
+    columns.push_back(column);
+    values.push_back(value);
+  }
+  void append_bias(std::size_t n_columns) { append(static_cast<std::int32_t>(n_columns), 1.0f); }
+  void end_row() { starts.push_back(static_cast<std::int64_t>(values.size())); }
+  void clear();
+  std::size_t size() const { return starts.size() - 1; }
+  CsrRows<float> view() const { return {values.data(), columns.data(), starts.data()}; }
+};
+
 class MarginRows {
 public:
   virtual ~MarginRows() = default;
@@ -42,9 +60,14 @@ public:
 
   /// out[k] = x_{rows[k]}' w.
   virtual void dots(const RowList& rows, const double* w, double* out) const = 0;
-  /// out[k n_together + f] = x_{first + k}' w_f, where w[j n_together + f] = w_{f, j}.
-  virtual void dots_together(std::size_t first, std::size_t count, const double* w,
-                             double* out) const = 0;
+  /// out[k n_together + f] = x_{rows[k]}' w_f, where w[j n_together + f] = w_{f, j}.
+  virtual void dots_together(const RowList& rows, const double* w, double* out) const = 0;
+  /// sum_f += sum_k coef[k n_together + f] x_{first + k}, lane by lane as w above.
+  virtual void add_together(std::size_t first, std::size_t count, const double* coef,
+                            double* sum) const = 0;
+  /// Appends copies of the listed rows, zeros left out; with a last column of ones for a bias.
+  virtual void copy_rows(std::span<const std::int32_t> rows, bool has_bias,
+                         FloatRows& to) const = 0;
   /// sum += sum_k coef[k] x_{rows[k]}.
   virtual void add_rows(const RowList& rows, const double* coef, double* sum) const = 0;
   /// A copy of some rows, side by side in memory. It has no norms.

@@ -4,8 +4,14 @@
 //
 // On fixed segments F is a quadratic function, and its minimiser one linear system away. Where the
 // rows of that minimiser lie on the segments assumed, it is the answer; otherwise the segments are
-// updated and the next system solved, with a halved step should F ever rise. Each C starts from the
-// theta and the segments of the last.
+// updated and the next system solved. Should F rise, the step goes to the minimum along it (of
+// paths side by side: it is halved). Each C starts from the theta and the segments of the last.
+//
+// Where the second moments are kept as a matrix, a system is solved by conjugate gradients with the
+// factor of an earlier one, of another C or another fold, as preconditioner; without the matrix by
+// conjugate residuals over the rows on the parabola, which make the gradient small soonest. Where
+// the parabola is steep and has few rows, their dual variables are the unknowns
+// (parabola_system.hpp).
 //
 // The gap is half the squared gradient norm: with the dual variables -C s l'(m) Fenchel's
 // inequality is tight for every row, and only |theta - sum beta x|^2 / 2 is left of the duality
@@ -14,18 +20,30 @@
 
 #include "alphapath/box_problem.hpp"
 #include "alphapath/interrupt.hpp"
+#include "gram_factor.hpp"
+#include "parabola_system.hpp"
 #include "segment_state.hpp"
 
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <vector>
 
 namespace alphapath {
 
-struct NewtonOptions {
+struct NewtonPathOptions {
   bool has_bias = false;
   double bias_penalty = 1.0; // 0: free
   bool keeps_gram = true;
-  double tol = 1e-6; // of the gap, relative to F
+  bool are_signs_enough = false; // of held-out decision values, for paths side by side
+  bool is_joint = false;         // moved together with others: no bounds of its own
+  double tol = 1e-6;             // of the gap, relative to F
+  // Of the gradient norm, relative to that at theta = 0 times the share of the rarer class: the
+  // rule of LIBLINEAR, which is the stricter one where C is small.
+  double gradient_tol = std::numeric_limits<double>::infinity();
+  // Of the slope of a free bias, times how far the bias may still go (as if to 0 and 1 further),
+  // relative to F: there the gap knows nothing of it.
+  double bias_tol = std::numeric_limits<double>::infinity();
   std::int64_t max_iter = 200;
 };
 
@@ -38,9 +56,14 @@ struct NewtonResult {
   int status = 0; // as Status
 };
 
+/// Of the weights.
+double share_of_rarer_class(const MarginTask& task);
+
 class NewtonPath {
 public:
-  NewtonPath(const MarginTask& task, const NewtonOptions& options, const double* gram);
+  /// `factor`: shared with other paths, or null.
+  NewtonPath(const MarginTask& task, const NewtonPathOptions& options, const double* gram,
+             std::shared_ptr<GramFactor> factor = nullptr);
 
   NewtonResult solve(double C, Watch& watch);
 
@@ -57,32 +80,42 @@ public:
 
 private:
   double evaluate(double C, std::vector<double>& gradient) const;
-  void find_step(double C, NewtonResult& result);
-  void factor(double C);
-  void solve_factored(std::vector<double>& x) const;
-  void multiply(double C, const std::vector<double>& v, std::vector<double>& out) const;
-  void conjugate_gradients(double C, double accuracy, NewtonResult& result);
+  double largest_gradient() const;
+  bool is_small_enough(double size) const;
+  void find_step();
+  double find_minimum_along() const;
+  void solve_with_factor();
+  bool conjugate_gradients(std::size_t max_products);
+  void conjugate_residuals();
+  void factor();
+  void multiply(const std::vector<double>& v, std::vector<double>& out);
   double penalty(std::size_t j) const;
 
   bool finish(Status status);
 
-  NewtonOptions options_;
+  NewtonPathOptions options_;
   SegmentState state_;
+  std::shared_ptr<GramFactor> factor_;
+  ParabolaSystem parabola_;
   NewtonResult result_;
   double C_ = 1.0;
   bool is_finished_ = true;
   bool needs_step_ = true;
-  bool is_refreshed_ = false; // the moments, since begin()
-  bool is_exact_ = false;     // the segments of theta are those its system was solved for
+  bool is_refreshed_ = false;  // the moments, since begin()
+  bool is_exact_ = false;      // the segments of theta are those its system was solved for
+  bool is_fresh_ = false;      // the system of this step was factored itself
+  double zero_gradient_ = 0.0; // norm of the gradient of the losses at 0, times the rarer class
   std::vector<double> origin_, trial_;
+  double goal_ = 0.0;   // of the residual of a system
   double length_ = 1.0; // of the step tried
   double slope_ = 0.0;
   double damping_ = 0.0; // ridge on a free bias
   double start_objective_ = 0.0;
+  double least_size_ = 0.0; // of the gradient, since begin()
   std::size_t n_crossed_ = 0;
   int n_halvings_ = 0;
-  std::vector<double> factor_; // U'U, upper triangle in Fortran's order
-  std::vector<double> gradient_, step_, product_, residual_, direction_;
+  int n_level_ = 0; // steps in a row that did not bring F down
+  std::vector<double> gradient_, step_, product_, residual_, direction_, preconditioned_;
 };
 
 } // namespace alphapath

@@ -27,62 +27,83 @@ constexpr double least_pruned = 0.2;
 constexpr double patience = 2.0;
 
 /// The bounds of Algorithm 3: margins of all rows under a stored w', b'.
+///
+/// A step of Pegasos shrinks w as a whole, which changes all margins in proportion: so w is
+/// compared with the nearest multiple of w'. What a sampled row needs lies side by side, since the
+/// samples are scattered: reading it must cost less than the row.
 class StoredMargins {
 public:
   StoredMargins(const MarginTask& task)
-      : task_(task), w_(task.rows.n_columns()), margins_(task.rows.size()) {}
+      : task_(task), w_(task.rows.n_columns()), rows_(task.rows.size()) {
+    for (std::size_t i = 0; i < rows_.size(); ++i)
+      rows_[i].norm =
+          static_cast<float>(std::copysign(task.rows.norms()[i] * (1.0 + 1e-6), task.labels[i]));
+  }
 
   void store(const std::vector<double>& theta) {
     remember(theta);
-    const std::size_t n = margins_.size();
+    const std::size_t n = rows_.size();
     std::vector<double> dots(margin_block);
     for (std::size_t first = 0; first < n; first += margin_block) {
       const RowList rows = all_rows(first, std::min(margin_block, n - first));
       task_.rows.dots(rows, theta.data(), dots.data());
       for (std::size_t k = 0; k < rows.count; ++k)
-        margins_[first + k] =
-            static_cast<float>(task_.labels[first + k] * (dots[k] + theta.back()));
+        rows_[first + k].margin = static_cast<float>(task_.labels[first + k] * dots[k]);
     }
   }
 
   /// Only the place, to see later how far w went.
   void remember(const std::vector<double>& theta) {
     std::copy_n(theta.begin(), w_.size(), w_.begin());
-    b_ = theta.back();
+    squares_ = dot_product(w_.data(), w_.data(), w_.size());
   }
 
   /// w moved to theta.
   void move_to(const std::vector<double>& theta) {
-    const double squares = ALPHAPATH_DISPATCH(squared_distance)(theta.data(), 1.0, w_.data(), 0.0,
+    const double common = dot_product(theta.data(), w_.data(), w_.size());
+    const double scale = squares_ > 0.0 ? common / squares_ : 0.0;
+    const double squares = ALPHAPATH_DISPATCH(squared_distance)(theta.data(), scale, w_.data(), 0.0,
                                                                 w_.data(), w_.size());
     distance_ = std::sqrt(squares);
-    shift_ = theta.back() - b_;
+    scale_ = static_cast<float>(scale);
+    reach_ = static_cast<float>(distance_ * (1.0 + 1e-6));
+    bias_ = static_cast<float>(theta.back());
   }
 
   double distance() const { return distance_; }
+  double scale() const { return scale_; }
 
   /// +1: surely beyond 1; -1: surely before it; 0: not known. Floats are rounded against the proof.
   int side_of(std::size_t i) const {
-    const double m = margins_[i];
-    const double away = m - 1.0 + task_.labels[i] * shift_;
-    const double reach = distance_ * task_.rows.norms()[i] + 1e-6 * (2.0 + std::abs(m));
-    return away > reach ? 1 : away < -reach ? -1 : 0;
+    const Row& row = rows_[i];
+    const float m = scale_ * row.margin;
+    const float away = m - 1.0f + std::copysign(bias_, bias_ * row.norm);
+    const float reach =
+        reach_ * std::abs(row.norm) + 1e-6f * (2.0f + std::abs(m) + std::abs(bias_));
+    return static_cast<int>(away > reach) - static_cast<int>(away < -reach);
   }
 
 private:
+  struct Row {
+    float margin = 0.0f; // y w'x, without the bias
+    float norm = 0.0f;   // its sign is y
+  };
+
   const MarginTask& task_;
   std::vector<double> w_;
-  double b_ = 0.0;
-  std::vector<float> margins_;
+  double squares_ = 0.0;
+  std::vector<Row> rows_;
   double distance_ = 0.0;
-  double shift_ = 0.0;
+  float scale_ = 0.0f;
+  float reach_ = 0.0f;
+  float bias_ = 0.0f;
 };
 
 class Pegasos {
 public:
   Pegasos(const MarginTask& task, const PegasosOptions& options)
       : task_(task), options_(options), d_(task.rows.n_columns()), stored_(task), sum_(d_ + 1),
-        wanted_(options.n_sampled), coef_(options.n_sampled), dots_(options.n_sampled),
+        wanted_(options.n_sampled + 1), coef_(options.n_sampled), dots_(options.n_sampled),
         sample_(options.n_sampled) {
     double total = 0.0;
     for (double s : task.weights)
@@ -134,12 +155,13 @@ private:
     stored_.move_to(result_.theta);
     std::size_t n_wanted = 0;
     std::size_t n_lines = 0;
+    // Without branches: nobody can predict on which side a sample lies.
     for (const std::int32_t i : sample_) {
       const int side = stored_.side_of(static_cast<std::size_t>(i));
-      if (side == 0)
-        wanted_[n_wanted++] = i;
-      else if (side < 0)
-        sample_[n_lines++] = i;
+      wanted_[n_wanted] = i;
+      n_wanted += side == 0;
+      sample_[n_lines] = i;
+      n_lines += side < 0;
     }
     for (std::size_t k = 0; k < n_lines; ++k) {
       coef_[k] = coef_of(static_cast<std::size_t>(sample_[k]));

@@ -11,12 +11,16 @@
 
 namespace alphapath {
 
-PathFactor::PathFactor(const PathFactor& other) : ones_(other.ones_) {
+PathFactor& PathFactor::operator=(const PathFactor& other) {
+  size_ = 0;
+  ones_ = other.ones_;
+  carried_ = other.carried_;
   reserve(other.size_);
   size_ = other.size_;
   for (std::size_t c = 0; c < size_; ++c)
     std::copy_n(other.lower_.data() + c * other.capacity_ + c, size_ - c,
                 lower_.data() + c * capacity_ + c);
+  return *this;
 }
 
 void PathFactor::reserve(std::size_t m) {
@@ -43,7 +47,7 @@ void PathFactor::solve_backward(double* x) const {
 }
 
 bool PathFactor::factor(std::size_t m, double least, std::span<const double> diagonal) {
-  size_ = 0;
+  clear();
   const int n = static_cast<int>(m), ld = static_cast<int>(capacity_);
   int info = 0;
   if (m > 0)
@@ -57,6 +61,7 @@ bool PathFactor::factor(std::size_t m, double least, std::span<const double> dia
   }
   size_ = m;
   ones_.assign(m, 1.0);
+  carried_.assign(m, 0.0);
   solve_forward(ones_.data());
   return true;
 }
@@ -68,14 +73,16 @@ double PathFactor::try_insert(std::span<const double> a, double own) {
   return own > 0 ? tried_pivot_ / own : tried_pivot_;
 }
 
-void PathFactor::insert_tried() {
+void PathFactor::insert_tried(double rhs) {
   reserve(size_ + 1);
   const double root = std::sqrt(tried_pivot_);
   for (std::size_t c = 0; c < size_; ++c)
     lower_[c * capacity_ + size_] = tried_[c];
   lower_[size_ * capacity_ + size_] = root;
   const double known = std::inner_product(tried_.begin(), tried_.end(), ones_.begin(), 0.0);
+  const double done = std::inner_product(tried_.begin(), tried_.end(), carried_.begin(), 0.0);
   ones_.push_back((1.0 - known) / root);
+  carried_.push_back((rhs - done) / root);
   ++size_;
 }
 
@@ -93,37 +100,43 @@ void PathFactor::remove(std::size_t k) {
     std::memmove(column, column + 1, n_below * sizeof(double));
   }
   const auto rotate_into = ALPHAPATH_DISPATCH(rotate_into);
-  double carried = ones_[k];
+  double one = ones_[k], rhs = carried_[k];
   for (std::size_t j = k + 1; j < size_; ++j) {
     const double* from = lower_.data() + j * capacity_ + j;
     double* v = scratch_.data() + (j - k - 1);
     const double root = std::hypot(from[0], v[0]);
     const double c = from[0] / root, s = v[0] / root;
     rotate_into(c, s, from, v, lower_.data() + (j - 1) * capacity_ + (j - 1), size_ - j);
-    const double own = ones_[j];
-    ones_[j - 1] = c * own + s * carried;
-    carried = c * carried - s * own;
+    const double own_one = ones_[j], own_rhs = carried_[j];
+    ones_[j - 1] = c * own_one + s * one;
+    carried_[j - 1] = c * own_rhs + s * rhs;
+    one = c * one - s * own_one;
+    rhs = c * rhs - s * own_rhs;
   }
   ones_.pop_back();
+  carried_.pop_back();
   --size_;
 }
 
-double PathFactor::solve_bordered(std::span<double> x, double total) const {
-  solve_forward(x.data());
+void PathFactor::carry(std::span<const double> rhs) {
+  carried_.assign(rhs.begin(), rhs.end());
+  solve_forward(carried_.data());
+}
+
+void PathFactor::solve_bordered(std::span<double> x, double total) const {
   double own = 0, square = 0;
   for (std::size_t k = 0; k < size_; ++k) {
-    own += ones_[k] * x[k];
+    own += ones_[k] * carried_[k];
     square += ones_[k] * ones_[k];
   }
   const double shift = (own - total) / square;
   for (std::size_t k = 0; k < size_; ++k)
-    x[k] -= shift * ones_[k];
+    x[k] = carried_[k] - shift * ones_[k];
   solve_backward(x.data());
-  return shift;
 }
 
 void PathFactor::solve(std::span<double> x) const {
-  solve_forward(x.data());
+  std::copy(carried_.begin(), carried_.end(), x.begin());
   solve_backward(x.data());
 }
 

@@ -6,6 +6,8 @@
 // With the equality constraint sigma > 0 makes A positive definite exactly when the bordered system
 // [0 1'; 1 K_MM] is nonsingular (K_MM alone need not be definite). p = L^-1 1 is kept along: it is
 // one more row of L under every rotation, so the bias of a direction costs no solve of its own.
+// L^-1 rhs is carried likewise: where a member comes or goes and the others' right-hand sides stay
+// what they are, a direction takes one solve with L' alone.
 // (Paper: M. Karasuyama, appendices A and B, for K_MM itself.)
 #pragma once
 
@@ -20,10 +22,17 @@ namespace alphapath {
 class PathFactor {
 public:
   PathFactor() = default;
-  PathFactor(const PathFactor& other);
+  PathFactor(const PathFactor& other) { *this = other; }
+  PathFactor(PathFactor&&) = default;
+  PathFactor& operator=(const PathFactor& other); // into the memory there is, where it is enough
+  PathFactor& operator=(PathFactor&&) = default;
 
   std::size_t size() const { return size_; }
-  void clear() { size_ = 0; }
+  void clear() {
+    size_ = 0;
+    ones_.clear();
+    carried_.clear();
+  }
 
   /// Factors the m x m matrix whose lower triangle `fill(column, out)` writes: out[r] = A(r,
   /// column) for r >= column. False where a relative pivot is not above `least`; the factor is then
@@ -40,15 +49,17 @@ public:
 
   /// L^-1 a for a new member with A-column `a` and diagonal `own`; returns the relative pivot.
   double try_insert(std::span<const double> a, double own);
-  /// The member of the last try becomes the last one.
-  void insert_tried();
+  /// The member of the last try becomes the last one; `rhs` is its entry of what is carried.
+  void insert_tried(double rhs);
   /// z with A (z, 1) = 0 but for the pivot of the last try: -A^-1 a.
   void null_direction(std::span<double> z) const;
   void remove(std::size_t k);
 
-  /// x = A^-1 (x - shift 1), where shift makes sum(x) = total; returns the shift.
-  double solve_bordered(std::span<double> x, double total) const;
-  /// x = A^-1 x.
+  /// From here on L^-1 rhs is carried through every change.
+  void carry(std::span<const double> rhs);
+  /// x = A^-1 (rhs - shift 1) of the rhs carried, where shift makes sum(x) = total.
+  void solve_bordered(std::span<double> x, double total) const;
+  /// x = A^-1 rhs of the rhs carried.
   void solve(std::span<double> x) const;
 
 private:
@@ -58,9 +69,10 @@ private:
   void solve_backward(double* x) const;
 
   std::size_t size_ = 0, capacity_ = 0;
-  Buffer<double> lower_;      // column-major, leading dimension capacity_
-  std::vector<double> ones_;  // p
-  std::vector<double> tried_; // L^-1 a of the last try
+  Buffer<double> lower_;        // column-major, leading dimension capacity_
+  std::vector<double> ones_;    // p
+  std::vector<double> carried_; // L^-1 rhs
+  std::vector<double> tried_;   // L^-1 a of the last try
   double tried_pivot_ = 0;
   std::vector<double> scratch_;
 };

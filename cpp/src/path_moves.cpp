@@ -66,7 +66,7 @@ PathStatus PathWalker::insert(std::size_t i, bool goes_up) {
       column_[k] = block_value(row, i, members_[k]);
     const double pivot = factor_.try_insert(column_, block_value(row, i, i));
     if (pivot > least_pivot) {
-      factor_.insert_tried();
+      factor_.insert_tried(-h_[i] - return_[i] - origin_[i] * carried_total_);
       members_.push_back(static_cast<std::uint32_t>(i));
       row_pointers_.push_back(row);
       rows_.push_back(std::move(pin));
@@ -115,9 +115,9 @@ bool PathWalker::exchange(std::size_t i, const double* row, bool goes_up) {
     beta_[i] += sign * step;
     for (std::size_t at = 0; at < m; at += simd::max_rows_at_once)
       add_rows<double>(row_pointers_.data() + at, z.data() + at,
-                       std::min(simd::max_rows_at_once, m - at), width_, e_.data());
+                       std::min(simd::max_rows_at_once, m - at), followed_, e_.data());
     const double own_step = sign * step;
-    add_rows<double>(&row, &own_step, 1, width_, e_.data());
+    add_rows<double>(&row, &own_step, 1, followed_, e_.data());
     if (model_.has_equality)
       recentre_bias();
   }
@@ -133,13 +133,20 @@ bool PathWalker::exchange(std::size_t i, const double* row, bool goes_up) {
 void PathWalker::recentre_bias() {
   if (members_.empty())
     return;
-  double shift = 0;
+  double shift = 0, n_seen = 0;
   for (const std::uint32_t k : members_)
-    shift += margin_of(k) - e_[k];
-  shift /= static_cast<double>(members_.size());
+    if (k < followed_) {
+      shift += margin_of(k) - e_[k];
+      ++n_seen;
+    }
+  if (n_seen == 0) {
+    is_lost_ = true;
+    return;
+  }
+  shift /= n_seen;
   bias_ += shift;
-  for (double& e : e_)
-    e += shift;
+  for (std::size_t k = 0; k < followed_; ++k)
+    e_[k] += shift;
 }
 
 /// beta_i exactly on a bound, its residual exactly on the margin, and no longer a member.
@@ -162,7 +169,7 @@ void PathWalker::take_out(std::size_t position) {
 }
 
 void PathWalker::leave(std::size_t position, bool at_upper) {
-  const std::size_t i = members_[position];
+  const std::size_t i = follow(members_[position]);
   take_out(position);
   settle_at_bound(i, at_upper);
 }
@@ -221,12 +228,13 @@ void PathWalker::ramp() {
     return_[i] -= shift / time_left;
   }
   has_return_ = true;
+  is_carried_ = false;
 }
 
 /// The end of a walk: what was driven is there, and what has no weight left is absent.
 void PathWalker::arrive() {
   std::fill(return_.begin(), return_.end(), 0.0);
-  has_return_ = false;
+  has_return_ = is_carried_ = false;
   sum_return_ = 0;
   for (const std::size_t i : driven_) {
     if (place_[i] != Place::driven)

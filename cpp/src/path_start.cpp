@@ -1,4 +1,4 @@
-// Where a path begins, what it aims at, and what is computed from scratch.
+// Where a path begins and what it aims at.
 
 #include "path_walker.hpp"
 
@@ -14,7 +14,6 @@ namespace alphapath {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double least_start_pivot = 1e-12;
 constexpr std::size_t n_origins_tried = 16;
 
 } // namespace
@@ -26,7 +25,7 @@ PathWalker::PathWalker(const KernelRows& kernel, const PathModel& model)
 
 void PathWalker::grow() {
   n_ = kernel_.size();
-  width_ = kernel_.stride();
+  followed_ = width_ = kernel_.stride();
   for (auto* v : {&target_, &lower_scale_, &upper_scale_, &c0_, &dc_, &beta_, &drive_end_, &e_,
                   &de_, &h_, &rate_, &return_, &origin_})
     v->resize(width_, 0.0);
@@ -44,6 +43,8 @@ void PathWalker::grow() {
 void PathWalker::define(std::span<const std::size_t> instances, std::span<const double> targets,
                         std::span<const double> lower_scale, std::span<const double> upper_scale) {
   settle_betas();
+  const bool is_begun =
+      std::any_of(beta_.begin(), beta_.end(), [](double beta) { return beta != 0; });
   for (std::size_t k = 0; k < instances.size(); ++k) {
     const std::size_t i = instances[k];
     target_[i] = targets[k];
@@ -51,9 +52,12 @@ void PathWalker::define(std::span<const std::size_t> instances, std::span<const 
     upper_scale_[i] = upper_scale[k];
     c0_[i] = dc_[i] = beta_[i] = 0;
     set_place(i, Place::absent);
+    e_[i] = bias_ - targets[k];
+    if (!is_begun)
+      continue;
     const KernelRow pin = kernel_.row(i);
     const double* row = static_cast<const double*>(pin.data);
-    e_[i] = std::inner_product(beta_.begin(), beta_.end(), row, bias_ - targets[k]);
+    e_[i] = std::inner_product(beta_.begin(), beta_.end(), row, e_[i]);
   }
   target_scale_ = 0;
   scale_ = 0;
@@ -92,6 +96,7 @@ void PathWalker::set_rate(std::size_t i, double rate) {
   n_moving_ -= static_cast<std::size_t>(rate_[i] != 0);
   rates_size_ += std::abs(rate) - std::abs(rate_[i]);
   rate_[i] = rate;
+  is_carried_ = false;
   if (n_moving_ == 0) { // exactly, not to rounding
     rates_size_ = 0;
     std::fill(h_.begin(), h_.end(), 0.0);
@@ -142,160 +147,6 @@ void PathWalker::choose_origin() {
     sigma_ = n_used > 0 && sum > 0 ? sum / static_cast<double>(n_used) : 1.0;
 }
 
-PathStatus PathWalker::build_factor() {
-  updates_at_refresh_ = counts_.n_updates;
-  const std::size_t m = members_.size();
-  const bool is_sound = factor_.assign(m, least_start_pivot, [&](std::size_t c, double* out) {
-    for (std::size_t r = c; r < m; ++r)
-      out[r] = block_value(row_of(c), members_[c], members_[r]);
-  });
-  if (is_sound)
-    return PathStatus::arrived;
-  // Some depend on others: one by one, and those that do move to a bound.
-  std::vector<std::uint32_t> queue;
-  std::swap(queue, members_);
-  rows_.clear();
-  row_pointers_.clear();
-  factor_.clear();
-  for (const std::uint32_t i : queue) {
-    const PathStatus status = insert(i, beta_[i] > 0);
-    if (status != PathStatus::arrived)
-      return status;
-  }
-  updates_at_refresh_ = counts_.n_updates;
-  return PathStatus::arrived;
-}
-
-double PathWalker::driven_beta(std::size_t i) const {
-  return drive_end_[i] - rate_[i] * (1 - tau_);
-}
-
-/// Betas of bounded and driven instances follow from tau; between events nobody needs them.
-void PathWalker::settle_beta(std::size_t i) {
-  if (place_[i] == Place::margin) {
-    const Bounds b = bounds_of(i, side_[i]);
-    beta_[i] = std::clamp(beta_[i], b.lower, b.upper);
-  } else if (place_[i] == Place::above) {
-    beta_[i] = upper_scale_[i] * weight(i);
-  } else if (place_[i] == Place::below) {
-    beta_[i] = lower_scale_[i] * weight(i);
-  } else {
-    beta_[i] = place_[i] == Place::driven ? driven_beta(i) : 0.0;
-  }
-}
-
-void PathWalker::settle_betas() {
-  for (std::size_t i = 0; i < n_; ++i)
-    settle_beta(i);
-}
-
-double PathWalker::rounding_floor() const {
-  double size = 0;
-  for (const double b : beta_)
-    size += std::abs(b);
-  return 1e-15 * scale_ * size + 1e-14 * target_scale_;
-}
-
-/// e = K beta + b - r, without what the targets still have to return.
-void PathWalker::compute_residuals() {
-  settle_betas();
-  std::vector<std::size_t> support;
-  std::vector<double> coefficients;
-  for (std::size_t i = 0; i < n_; ++i)
-    if (beta_[i] != 0) {
-      support.push_back(i);
-      coefficients.push_back(beta_[i]);
-    }
-  std::fill(e_.begin(), e_.end(), 0.0);
-  multiply_add(kernel_, support, coefficients, std::span(e_).first(n_));
-  for (std::size_t i = 0; i < n_; ++i)
-    e_[i] += bias_ - target_[i];
-}
-
-/// h = K rates; kept up to date by set_rate, whose rounding adds up.
-void PathWalker::multiply_rates() {
-  std::vector<std::size_t> moving;
-  std::vector<double> rates;
-  rates_size_ = 0;
-  for (std::size_t i = 0; i < n_; ++i)
-    if (rate_[i] != 0) {
-      moving.push_back(i);
-      rates.push_back(rate_[i]);
-      rates_size_ += std::abs(rate_[i]);
-    }
-  n_moving_ = moving.size();
-  std::fill(h_.begin(), h_.end(), 0.0);
-  multiply_add(kernel_, moving, rates, std::span(h_).first(n_));
-}
-
-void PathWalker::renew(PathStatus& status) {
-  ++counts_.n_refreshes;
-  status = build_factor();
-  compute_residuals();
-  multiply_rates();
-  if (has_return_)
-    for (std::size_t i = 0; i < n_; ++i)
-      e_[i] -= return_[i] * (walk_end_ - tau_);
-  hand_drift_to_targets();
-}
-
-/// Everybody gets a target with which it is optimal where it is; the difference goes back, evenly,
-/// by the end of the walk. Differences of rounding size are left: they would make ties of noise.
-void PathWalker::hand_drift_to_targets() {
-  needs_correction_ = false;
-  const double floor = rounding_floor();
-  const double time_left = walk_end_ - tau_;
-  if (model_.has_equality) {
-    if (!members_.empty()) {
-      recentre_bias();
-    } else {
-      double least = -infinity, most = infinity;
-      for (std::size_t i = 0; i < n_; ++i) {
-        least = std::max(least, lo_[i] - e_[i]);
-        most = std::min(most, hi_[i] - e_[i]);
-      }
-      const double shift = least > most ? (least + most) / 2 : std::clamp(0.0, least, most);
-      bias_ += shift;
-      for (double& e : e_)
-        e += shift;
-    }
-    double sum = 0, size = 0;
-    for (const double b : beta_) {
-      sum += b;
-      size += std::abs(b);
-    }
-    sum_return_ = std::abs(sum) > 1e-15 * size ? -sum / time_left : 0.0;
-  }
-  for (std::size_t i = 0; i < n_; ++i) {
-    const double wanted =
-        place_[i] == Place::margin ? margin_of(i) : std::clamp(e_[i], lo_[i], hi_[i]);
-    const double shift = wanted - e_[i];
-    if (std::abs(shift) > floor) {
-      return_[i] -= shift / time_left;
-      has_return_ = true;
-      e_[i] = wanted;
-    } else if (place_[i] == Place::margin) {
-      e_[i] = wanted;
-    }
-  }
-}
-
-double PathWalker::refresh() {
-  ++counts_.n_refreshes;
-  compute_residuals();
-  multiply_rates();
-  needs_correction_ = true;
-  double low = -infinity, high = infinity; // what the bias may be moved by
-  for (std::size_t i = 0; i < n_; ++i) {
-    const bool is_member = place_[i] == Place::margin;
-    low = std::max(low, (is_member ? margin_of(i) : lo_[i]) - e_[i]);
-    high = std::min(high, (is_member ? margin_of(i) : hi_[i]) - e_[i]);
-  }
-  if (!model_.has_equality)
-    return std::max({0.0, low, -high});
-  return std::max(0.0, low - high);
-}
-
 PathStatus PathWalker::start(std::span<const double> beta, std::span<const double> weights) {
   std::copy(beta.begin(), beta.end(), beta_.begin());
   std::copy(weights.begin(), weights.end(), c0_.begin());
@@ -306,6 +157,7 @@ PathStatus PathWalker::start(std::span<const double> beta, std::span<const doubl
   rates_size_ = 0;
   n_moving_ = 0;
   has_return_ = false;
+  has_moving_bounds_ = false;
   tau_ = bias_ = 0;
   members_.clear();
   rows_.clear();
@@ -340,6 +192,7 @@ void PathWalker::aim(std::span<const double> c0, std::span<const double> dc, dou
   tau_ = from;
   std::copy(c0.begin(), c0.end(), c0_.begin());
   std::copy(dc.begin(), dc.end(), dc_.begin());
+  has_moving_bounds_ = std::any_of(dc.begin(), dc.end(), [](double rate) { return rate != 0; });
   for (std::size_t i = 0; i < n_; ++i) {
     rate_[i] = 0;
     if (place_[i] == Place::absent && dc[i] > 0) {
@@ -353,6 +206,25 @@ void PathWalker::aim(std::span<const double> c0, std::span<const double> dc, dou
       rate_[i] = lower_scale_[i] * dc[i];
   }
   multiply_rates();
+}
+
+bool PathWalker::can_drive(std::span<const std::size_t> adds, std::span<const double> weights,
+                           std::span<const std::size_t> removes) const {
+  std::ptrdiff_t n_rising = 0, n_falling = 0;
+  const auto count = [&](std::size_t i, std::ptrdiff_t change) {
+    n_rising += upper_scale_[i] > 0 ? change : 0;
+    n_falling += lower_scale_[i] < 0 ? change : 0;
+  };
+  for (std::size_t i = 0; i < n_; ++i)
+    if (place_[i] != Place::absent)
+      count(i, 1);
+  if (n_rising == 0 || n_falling == 0)
+    return false;
+  for (const std::size_t i : removes)
+    count(i, -1);
+  for (std::size_t k = 0; k < adds.size(); ++k)
+    count(adds[k], weights[k] > 0 ? 1 : 0);
+  return n_rising > 0 && n_falling > 0;
 }
 
 void PathWalker::drive(std::span<const std::size_t> adds, std::span<const double> weights,

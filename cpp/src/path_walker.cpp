@@ -10,12 +10,14 @@ namespace alphapath {
 
 namespace {
 
-// Steps of no length in a row that mean a tie rather than many events at one place.
-constexpr std::int64_t max_idle = 200;
 // Updates of the factor after which it and the residuals are computed anew.
 constexpr std::int64_t updates_between_refreshes = 400;
 // A residual of the linear solve, relative to its terms, at which the factor is no longer trusted.
 constexpr double unsound_residual = 1e-11;
+// Turns through which the half-solved right-hand side is carried before it is computed anew.
+constexpr int turns_carried = 64;
+// Turns of a walk on all instances before it looks at the near ones alone.
+constexpr std::size_t turns_before_near = 2;
 
 } // namespace
 
@@ -28,44 +30,55 @@ PathWalker::Bounds PathWalker::bounds_of(std::size_t i, double side) const {
 }
 
 double PathWalker::sum_of_rates() const {
-  double sums[4] = {0, 0, 0, 0};
-  for (std::size_t i = 0; i < width_; i += 4)
-    for (std::size_t l = 0; l < 4; ++l)
-      sums[l] += rate_[i + l];
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  return far_rates_ + ALPHAPATH_DISPATCH(sum_of)(rate_.data(), width_);
+}
+
+/// Whether nothing moves: no beta, no bound, no target.
+bool PathWalker::is_still() const {
+  return n_moving_ == 0 && !has_moving_bounds_ && !has_return_ && sum_return_ == 0;
 }
 
 void PathWalker::find_direction() {
   const std::size_t m = members_.size();
   std::copy(h_.begin(), h_.end(), de_.begin());
   if (has_return_)
-    for (std::size_t i = 0; i < width_; ++i)
-      de_[i] += return_[i];
+    ALPHAPATH_DISPATCH(add_scaled)(1.0, return_.data(), width_, de_.data());
   dbias_ = 0;
   noise_ = beta_noise_ = residual_noise_ = 0;
   dbeta_.resize(m);
   direction_size_ = rates_size_;
   if (m > 0) {
     const double total = model_.has_equality ? sum_return_ - sum_of_rates() : 0.0;
-    for (std::size_t k = 0; k < m; ++k)
-      dbeta_[k] = -de_[members_[k]] - origin_[members_[k]] * total;
+    if (!is_carried_ || n_carried_ >= turns_carried) {
+      for (std::size_t k = 0; k < m; ++k)
+        dbeta_[k] = -de_[members_[k]] - origin_[members_[k]] * total;
+      factor_.carry(dbeta_);
+      is_carried_ = true;
+      carried_total_ = total;
+      n_carried_ = 0;
+    }
+    ++n_carried_;
     if (model_.has_equality)
       factor_.solve_bordered(dbeta_, total);
     else
       factor_.solve(dbeta_);
     for (std::size_t at = 0; at < m; at += simd::max_rows_at_once)
       add_rows<double>(row_pointers_.data() + at, dbeta_.data() + at,
-                       std::min(simd::max_rows_at_once, m - at), width_, de_.data());
+                       std::min(simd::max_rows_at_once, m - at), followed_, de_.data());
     if (model_.has_equality) {
+      double n_seen = 0;
       for (const std::uint32_t i : members_)
-        dbias_ -= de_[i];
-      dbias_ /= static_cast<double>(m);
-      for (double& d : de_)
-        d += dbias_;
+        if (i < followed_) {
+          dbias_ -= de_[i];
+          ++n_seen;
+        }
+      dbias_ /= n_seen;
+      ALPHAPATH_DISPATCH(add_constant)(dbias_, followed_, de_.data());
     }
     for (std::size_t k = 0; k < m; ++k) {
       direction_size_ += std::abs(dbeta_[k]);
-      residual_noise_ = std::max(residual_noise_, std::abs(de_[members_[k]]));
+      if (members_[k] < followed_)
+        residual_noise_ = std::max(residual_noise_, std::abs(de_[members_[k]]));
     }
     beta_noise_ = relative_noise * direction_size_;
   }
@@ -94,27 +107,17 @@ PathWalker::Event PathWalker::next_event(double limit) const {
       consider(k, beta_[i] - b.lower, down, false);
   }
   const double crossing = ALPHAPATH_DISPATCH(first_crossing)(e_.data(), de_.data(), lo_.data(),
-                                                             hi_.data(), width_, noise_);
+                                                             hi_.data(), followed_, noise_);
   if (!(crossing < event.step))
     return event;
   // Of those that leave together, the one with the largest rate: the best pivot.
-  best_rate = 0;
-  for (std::size_t i = 0; i < width_; ++i) {
-    const double rate = std::abs(de_[i]);
-    if (!(rate > noise_) || rate <= best_rate)
-      continue;
-    const double room = de_[i] > 0 ? hi_[i] - e_[i] : e_[i] - lo_[i];
-    if (std::max(room, 0.0) / rate <= crossing) {
-      best_rate = rate;
-      event = {Event::enters, crossing, i, 0, de_[i] > 0};
-    }
-  }
-  return event;
+  const std::size_t i = ALPHAPATH_DISPATCH(steepest_crossing)(
+      e_.data(), de_.data(), lo_.data(), hi_.data(), followed_, noise_, crossing);
+  return {Event::enters, crossing, i, 0, de_[i] > 0};
 }
 
 void PathWalker::advance(double step) {
-  for (std::size_t i = 0; i < width_; ++i)
-    e_[i] += step * de_[i];
+  ALPHAPATH_DISPATCH(add_scaled)(step, de_.data(), followed_, e_.data());
   for (std::size_t k = 0; k < members_.size(); ++k)
     beta_[members_[k]] += step * dbeta_[k];
   bias_ += step * dbias_;
@@ -129,12 +132,17 @@ void PathWalker::write_piece() {
   pieces_.bias_rate.push_back(dbias_);
   pieces_.first.push_back(static_cast<std::int64_t>(pieces_.members.size()));
   pieces_.members.insert(pieces_.members.end(), members_.begin(), members_.end());
-  for (const std::uint32_t i : members_)
-    pieces_.beta.push_back(beta_[i]);
+  const std::size_t first = pieces_.beta.size();
+  pieces_.beta.resize(first + members_.size());
+  for (std::size_t k = 0; k < members_.size(); ++k)
+    pieces_.beta[first + k] = beta_[members_[k]];
   pieces_.beta_rate.insert(pieces_.beta_rate.end(), dbeta_.begin(), dbeta_.end());
-  for (const std::size_t i : watched_) {
-    pieces_.watched.push_back(e_[i]);
-    pieces_.watched_rate.push_back(de_[i]);
+  const std::size_t from = pieces_.watched.size();
+  pieces_.watched.resize(from + watched_.size());
+  pieces_.watched_rate.resize(from + watched_.size());
+  for (std::size_t k = 0; k < watched_.size(); ++k) {
+    pieces_.watched[from + k] = e_[watched_[k]];
+    pieces_.watched_rate[from + k] = de_[watched_[k]];
   }
 }
 
@@ -170,40 +178,56 @@ PathStatus PathWalker::walk(double to, std::int64_t max_events, Watch& watch) {
   if (needs_correction_)
     hand_drift_to_targets();
   PathStatus status = PathStatus::arrived;
+  if (is_still() && !is_recording_) {
+    tau_ = to;
+    arrive();
+    return status;
+  }
+  std::size_t n_turns = 0;
   while (!must_end(status, max_events, watch)) {
     if (members_.empty() && model_.has_equality && !jump_bias(status))
       return PathStatus::unbounded;
-    find_direction();
-    if (residual_noise_ > unsound_residual * scale_ * direction_size_ &&
-        counts_.n_updates > updates_at_refresh_) {
-      renew(status);
-      continue;
-    }
-    const Event event = next_event(to - tau_);
-    if (tau_ + event.step > tau_) {
-      write_piece();
-      advance(event.step);
-      ++counts_.n_steps;
-      n_idle_ = 0;
-    } else {
-      ++n_idle_;
-    }
-    if (event.kind == Event::none) {
+    // A turn on all instances finds out who is near; it pays where several follow.
+    Turn turn = take_turn(to, status);
+    if (turn == Turn::goes_on && ++n_turns > turns_before_near)
+      turn = walk_near(to, {status, max_events, watch});
+    if (turn == Turn::ends) {
       tau_ = to;
       arrive();
       return PathStatus::arrived;
     }
-    ++counts_.n_events;
-    if (event.kind == Event::leaves)
-      leave(event.position, event.is_up);
-    else
-      status = enter(event.instance, event.is_up);
     if (n_idle_ > max_idle)
       ramp();
-    if (counts_.n_updates - updates_at_refresh_ > updates_between_refreshes)
+    if (turn == Turn::needs_renewal)
       renew(status);
   }
   return status;
+}
+
+/// One direction followed to its event, and that done.
+PathWalker::Turn PathWalker::take_turn(double to, PathStatus& status) {
+  find_direction();
+  if (residual_noise_ > unsound_residual * scale_ * direction_size_ &&
+      counts_.n_updates > updates_at_refresh_)
+    return Turn::needs_renewal;
+  const Event event = next_event(to - tau_);
+  if (tau_ + event.step > tau_) {
+    write_piece();
+    advance(event.step);
+    ++counts_.n_steps;
+    n_idle_ = 0;
+  } else {
+    ++n_idle_;
+  }
+  if (event.kind == Event::none)
+    return Turn::ends;
+  ++counts_.n_events;
+  if (event.kind == Event::leaves)
+    leave(event.position, event.is_up);
+  else
+    status = enter(event.instance, event.is_up);
+  return counts_.n_updates - updates_at_refresh_ > updates_between_refreshes ? Turn::needs_renewal
+                                                                             : Turn::goes_on;
 }
 
 } // namespace alphapath

@@ -19,6 +19,7 @@
 // same way.
 #pragma once
 
+#include "alphapath/box_problem.hpp"
 #include "alphapath/interrupt.hpp"
 #include "alphapath/kernel_rows.hpp"
 #include "alphapath/path.hpp"
@@ -39,6 +40,8 @@ struct PathModel {
   /// Whether stored kernel values are inner products about one fixed origin already.
   bool is_centred = false;
 };
+
+class NearKernel;
 
 class PathWalker {
 public:
@@ -62,6 +65,9 @@ public:
   /// Until the next arrival, adds (absent so far) enter with these weights and removes go out.
   void drive(std::span<const std::size_t> adds, std::span<const double> weights,
              std::span<const std::size_t> removes);
+  /// Whether betas of both signs are possible before and after such a drive: else all are 0.
+  bool can_drive(std::span<const std::size_t> adds, std::span<const double> weights,
+                 std::span<const std::size_t> removes) const;
   PathStatus walk(double to, std::int64_t max_events, Watch& watch);
   /// Recomputes all residuals. Returns the largest distance outside an interval.
   double refresh();
@@ -79,6 +85,8 @@ public:
   const std::vector<Place>& places() const { return place_; }
   std::size_t n_margin() const { return members_.size(); }
   double rounding_floor() const;
+  /// Of the present solution, by the residuals as they are.
+  Quality measure();
   const PathCounts& counts() const { return counts_; }
   PathPieces take_pieces() { return std::exchange(pieces_, {}); }
 
@@ -93,14 +101,44 @@ private:
   struct Bounds {
     double lower, upper, lower_rate, upper_rate;
   };
+  /// What comes after a turn.
+  enum class Turn { goes_on, ends, needs_renewal };
+  /// When a walk stops on the way.
+  struct Limits {
+    PathStatus& status;
+    std::int64_t max_events;
+    Watch& watch;
+  };
+  // Steps of no length in a row that mean a tie rather than many events at one place.
+  static constexpr std::int64_t max_idle = 200;
 
   // path_walker.cpp
+  Turn take_turn(double to, PathStatus& status);
   void find_direction();
   Event next_event(double limit) const;
   void advance(double step);
   void write_piece();
   void write_change(std::size_t i);
   bool must_end(PathStatus& status, std::int64_t max_events, Watch& watch) const;
+
+  // path_near.cpp
+  /// Memory kept from one part to the next; a copy of a walker begins without.
+  struct Scratch {
+    Buffer<double> values;
+    PathFactor factor;
+
+    Scratch() = default;
+    Scratch(const Scratch&) {}
+  };
+  PathWalker(const PathWalker& all, NearKernel& kernel);
+  Turn walk_near(double to, const Limits& limits);
+  double choose_near();
+  void list_near(std::vector<std::uint32_t>& followed, std::vector<std::uint32_t>& hidden) const;
+  Turn walk_part(double to, double horizon, const Limits& limits);
+  void move_far(const PathWalker& part);
+  bool find_violators();
+  void take_over(PathWalker& part);
+  std::size_t follow(std::size_t i);
 
   // path_moves.cpp
   PathStatus enter(std::size_t i, bool at_hi);
@@ -118,7 +156,10 @@ private:
   void set_place(std::size_t i, Place place);
   void set_rate(std::size_t i, double rate);
   void choose_origin();
+
+  // path_residuals.cpp
   PathStatus build_factor();
+  void multiply_betas(std::span<double> out) const;
   void compute_residuals();
   void multiply_rates();
   void renew(PathStatus& status);
@@ -140,12 +181,14 @@ private:
     return static_cast<const double*>(rows_[position].data);
   }
   double sum_of_rates() const;
+  bool is_still() const;
   double random();
 
   const KernelRows& kernel_;
   PathModel model_;
   std::size_t n_moving_ = 0;      // rates that are not 0
   std::size_t n_ = 0, width_ = 0; // width_: n_ rounded up, the length of the vectors
+  std::size_t followed_ = 0;      // the first so many have their residuals kept up to date
   // One value an instance.
   std::vector<double> target_, lower_scale_, upper_scale_, c0_, dc_;
   std::vector<double> beta_; // of margin members; of the others as of settle_betas
@@ -161,13 +204,23 @@ private:
   std::vector<double> column_;
 
   std::vector<std::size_t> driven_;
+  double far_rates_ = 0;              // of a part: the sum of rates of those not in it
+  NearKernel* near_kernel_ = nullptr; // of a part
+  std::vector<std::int8_t> is_near_;
+  std::vector<double> far_e_, times_;
+  Scratch scratch_;
   PathFactor factor_;
   double tau_ = 0, walk_end_ = 0, bias_ = 0, dbias_ = 0;
   double sum_return_ = 0; // rate at which a defect of sum(beta) is returned
   double sigma_ = 0, scale_ = 0, rates_size_ = 0, direction_size_ = 0, noise_ = 0, beta_noise_ = 0,
          residual_noise_ = 0;
   double target_scale_ = 1;
-  bool has_return_ = false, needs_correction_ = false;
+  bool has_return_ = false, needs_correction_ = false, has_moving_bounds_ = false;
+  // Whether the factor carries the right-hand side of the present rates, and since how many turns.
+  bool is_carried_ = false;
+  int n_carried_ = 0;
+  double carried_total_ = 0;
+  bool is_lost_ = false; // a part that must be dropped
   std::int64_t n_idle_ = 0, updates_at_refresh_ = 0;
   std::uint64_t random_ = 0x9E3779B97F4A7C15u;
   PathCounts counts_;

@@ -1,6 +1,7 @@
 #include "alphapath/quality.hpp"
 
-#include "face.hpp"
+#include "simd/isa.hpp"
+#include "simd/state_loops.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,14 +12,6 @@ namespace alphapath {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-struct Slopes {
-  double falling, rising; // what lowering beta_i saves, what raising it costs
-};
-
-Slopes slopes_at(double gradient, double beta, double epsilon) {
-  return {gradient + (beta > 0 ? epsilon : -epsilon), gradient + (beta >= 0 ? epsilon : -epsilon)};
-}
 
 /// LIBSVM's rule: the middle of what the bounded instances allow, where no instance is free.
 double bias_without_free(double max_falling, double min_rising) {
@@ -50,27 +43,23 @@ double best_response(double lower, double upper, double slope, double epsilon, d
 
 Quality measure_quality(const BoxProblem& p, std::span<const double> beta,
                         std::span<const double> gradient, bool has_equality) {
+  const simd::Point point{beta.data(),    gradient.data(), p.lower.data(),
+                          p.upper.data(), beta.size(),     p.epsilon};
+  const simd::PointSums sums = ALPHAPATH_DISPATCH(sum_point)(point, p.targets.data());
+  const auto [min_rising, max_falling] = sums.slopes;
   Quality quality;
-  double max_falling = -infinity, min_rising = infinity, free_sum = 0;
-  std::size_t n_free = 0;
-  for (std::size_t i = 0; i < beta.size(); ++i) {
-    const Slopes s = slopes_at(gradient[i], beta[i], p.epsilon);
-    if (beta[i] > p.lower[i])
-      max_falling = std::max(max_falling, s.falling);
-    if (beta[i] < p.upper[i])
-      min_rising = std::min(min_rising, s.rising);
-    if (is_free(p, i, beta[i])) {
-      free_sum += s.falling;
-      ++n_free;
-    }
-    quality.objective += beta[i] * (gradient[i] - p.targets[i]) / 2 + p.epsilon * std::abs(beta[i]);
-  }
+  quality.objective = sums.objective;
+  quality.n_free = sums.n_free;
   if (has_equality) {
     quality.violation = std::max(0.0, max_falling - min_rising);
-    quality.bias = n_free > 0 ? -free_sum / static_cast<double>(n_free)
-                              : bias_without_free(max_falling, min_rising);
+    quality.bias =
+        sums.n_free > 0 ? -sums.free_sum / sums.n_free : bias_without_free(max_falling, min_rising);
   } else {
     quality.violation = std::max({0.0, max_falling, -min_rising});
+  }
+  if (p.ridge.empty()) {
+    quality.gap = ALPHAPATH_DISPATCH(sum_gaps)(point, quality.bias);
+    return quality;
   }
   for (std::size_t i = 0; i < beta.size(); ++i) {
     // In the slope of the loss, f - r, the ridge has no part; of beta'D beta one half is left.

@@ -14,6 +14,14 @@
 
 namespace alphapath {
 
+/// Adds offset[row] + offset[j] to the values of a row from `column` on.
+template <class T>
+void add_offsets(std::span<const double> offset, std::size_t row, std::size_t column,
+                 std::span<T> values) {
+  for (std::size_t j = 0; j < values.size(); ++j)
+    values[j] += static_cast<T>(offset[row] + offset[column + j]);
+}
+
 /// Values of type T; the same bits whichever way they are asked for. Shared by threads.
 template <class T> class RowSource {
 public:
@@ -25,6 +33,13 @@ public:
   virtual void write_rows(std::span<const std::size_t> which, std::span<T* const> out) const = 0;
   /// Writes all rows, row i at matrix + i * padded(size()), padding zeroed.
   virtual void write_matrix(T* matrix, const Team& team) const = 0;
+  /// The same with the offsets added: the kernel's own values.
+  virtual void write_true_matrix(T* matrix, const Team& team) const {
+    write_matrix(matrix, team);
+    const std::vector<double> offset = offsets();
+    for (std::size_t i = 0; i < size(); ++i)
+      add_offsets<T>(offset, i, 0, {matrix + i * padded(size()), size()});
+  }
   virtual std::vector<double> diagonal() const = 0;
   virtual std::vector<double> offsets() const = 0;
 };

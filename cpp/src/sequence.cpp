@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace alphapath {
 
@@ -20,6 +21,7 @@ struct Box {
   std::vector<double> lower, upper;
   double total = 0;
 
+  Box() = default;
   Box(const Family& family, const Step& step)
       : lower(family.kernel.size()), upper(family.kernel.size()) {
     const std::size_t n = lower.size();
@@ -65,17 +67,57 @@ double move_with_box(const Box& from, const Box& to, std::size_t i, double beta)
   return beta == from.upper[i] ? to.upper[i] : to.lower[i];
 }
 
+/// The factor of a parent's free set, made when it is first asked for and kept for its other folds.
+class ParentFactor {
+public:
+  explicit ParentFactor(const KernelRows& kernel) : free_set_(kernel) {}
+
+  const FreeSet& of(const BoxProblem& problem, std::span<const double> beta, Watch& watch) {
+    if (!std::ranges::equal(beta, beta_) || !std::ranges::equal(problem.lower, lower_) ||
+        !std::ranges::equal(problem.upper, upper_)) {
+      free_set_.prepare(problem, beta, watch);
+      beta_.assign(beta.begin(), beta.end());
+      lower_.assign(problem.lower.begin(), problem.lower.end());
+      upper_.assign(problem.upper.begin(), problem.upper.end());
+    }
+    return free_set_;
+  }
+
+private:
+  FreeSet free_set_;
+  std::vector<double> beta_, lower_, upper_; // of the parent
+};
+
+} // namespace
+
+struct SequenceWorkspace::Parts {
+  explicit Parts(const KernelRows& kernel) : workspace(kernel), parent_factor(kernel) {}
+
+  Workspace workspace;
+  ParentFactor parent_factor;
+};
+
+SequenceWorkspace::SequenceWorkspace(const KernelRows& kernel)
+    : parts_(std::make_unique<Parts>(kernel)) {}
+
+SequenceWorkspace::~SequenceWorkspace() = default;
+
+namespace {
+
 class Sequence {
 public:
-  Sequence(const Family& family, std::span<const Step> steps)
-      : family_(family), steps_(steps), workspace_(family.kernel), parent_set_(family.kernel) {}
+  Sequence(const Family& family, std::span<const Step> steps, SequenceWorkspace::Parts& parts)
+      : family_(family), steps_(steps), workspace_(parts.workspace),
+        parent_factor_(parts.parent_factor) {}
 
   StepResult solve(std::size_t k, std::span<const StepResult> done, const SolveOptions& options) {
     const Step& step = steps_[k];
     const bool is_alone = (k == 0 || steps_[k - 1].row != step.row) &&
                           (k + 1 == steps_.size() || steps_[k + 1].row != step.row);
     workspace_.next = is_alone ? Workspace::Next::others : Workspace::Next::same_instances;
-    const Box box(family_, step);
+    Box last_box = std::exchange(box_, Box(family_, step));
+    const std::int64_t last_step = std::exchange(box_step_, static_cast<std::int64_t>(k));
+    const Box& box = box_;
     const BoxProblem problem = box.problem(family_);
     if (step.parent < 0 || step.seed == Seed::cold) {
       workspace_.free_set.copy_from(FreeSet(family_.kernel));
@@ -84,7 +126,7 @@ public:
 
     const SolveResult& parent = done[static_cast<std::size_t>(step.parent)].solve;
     const Step& parent_step = steps_[static_cast<std::size_t>(step.parent)];
-    const Box old_box(family_, parent_step);
+    const Box old_box = step.parent == last_step ? std::move(last_box) : Box(family_, parent_step);
     const double factor = step.factor / parent_step.factor;
     const Seed seed = step.seed == Seed::climb
                           ? choose_along_c(old_box.problem(family_), old_box, parent.beta, factor)
@@ -98,8 +140,13 @@ public:
     if (seed == Seed::scale)
       scale(old_box, box, factor, beta, gradient);
     SmoState state(problem, StartPoint{beta, gradient}, options, workspace_);
-    if (seed == Seed::greedy)
-      begin_with_factor_of(step.parent, old_box.problem(family_), parent.beta, state.watch);
+    const BoxProblem old_problem = old_box.problem(family_);
+    if (seed == Seed::greedy) {
+      workspace_.free_set.copy_from(FreeSet(family_.kernel));
+      state.begin_free_set = [&] {
+        workspace_.free_set.copy_from(parent_factor_.of(old_problem, parent.beta, state.watch));
+      };
+    }
     for (std::size_t i = 0; i < beta.size(); ++i)
       state.beta[i] = seed == Seed::lift && is_bounded(old_box, i, beta[i])
                           ? move_with_box(old_box, box, i, beta[i])
@@ -114,15 +161,6 @@ public:
   }
 
 private:
-  /// Every fold begins with the factor of its parent's free set, made once.
-  void begin_with_factor_of(std::int64_t parent, const BoxProblem& problem,
-                            std::span<const double> beta, Watch& watch) {
-    if (prepared_ != parent)
-      parent_set_.prepare(problem, beta, watch);
-    prepared_ = parent;
-    workspace_.free_set.copy_from(parent_set_);
-  }
-
   /// The parent's point as the solution of a larger box, where it is one.
   static std::optional<SolveResult> take_over(const BoxProblem& problem, const SolveResult& parent,
                                               double tol) {
@@ -148,18 +186,19 @@ private:
 
   const Family& family_;
   std::span<const Step> steps_;
-  Workspace workspace_;
-  FreeSet parent_set_;         // with the factor of step prepared_
-  std::int64_t prepared_ = -1; // none
+  Workspace& workspace_;
+  ParentFactor& parent_factor_;
+  Box box_; // of step box_step_, the one solved last
+  std::int64_t box_step_ = -1;
 };
 
 } // namespace
 
 std::vector<StepResult> solve_sequence(const Family& family, std::span<const Step> steps,
                                        std::vector<SolveResult> known, const SolveOptions& options,
-                                       double total_time_limit) {
+                                       double total_time_limit, SequenceWorkspace& workspace) {
   Watch watch(total_time_limit, options.wants_stop);
-  Sequence sequence(family, steps);
+  Sequence sequence(family, steps, workspace.parts());
   const std::size_t n_known = known.size();
   std::vector<StepResult> done;
   done.reserve(steps.size());

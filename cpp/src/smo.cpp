@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace alphapath {
 
@@ -38,9 +39,7 @@ template <class T>
 Smo<T>::Smo(SmoState& state)
     : state_(state), update_and_select_(ALPHAPATH_DISPATCH(update_and_select<T>)) {
   const KernelRows& kernel = state.problem.kernel;
-  double sum = 0;
-  for (const double d : kernel.diagonal())
-    sum += std::abs(d);
+  const double sum = ALPHAPATH_DISPATCH(sum_and_size)(kernel.diagonal().data(), kernel.size()).size;
   kernel_scale_ = std::max(1.0, sum / static_cast<double>(kernel.size()));
 }
 
@@ -70,20 +69,17 @@ template <class T> void Smo<T>::work_on(WorkingRows<T>& rows) {
   marks_.assign(stride / row_padding, {});
   std::fill_n(g_.data(), stride, T(0));
   std::fill_n(diagonal_.data(), stride, T(0));
-  for (std::size_t k = 0; k < members_.size(); ++k) {
-    diagonal_[k] = static_cast<T>(state_.problem.kernel.diagonal()[members_[k]]);
-    mark(k);
-  }
+  const std::span<const double> diagonal = state_.problem.kernel.diagonal();
+  for (std::size_t k = 0; k < members_.size(); ++k)
+    diagonal_[k] = static_cast<T>(diagonal[members_[k]]);
   since_compaction_ = 0;
 }
 
 /// Takes beta and gradient from the state. g_ is held relative to the middle of the slopes, where
 /// float32 resolves best.
 template <class T> void Smo<T>::load_gradient(double middle) {
-  for (std::size_t k = 0; k < members_.size(); ++k) {
-    g_[k] = static_cast<T>(state_.gradient[members_[k]] - middle);
-    mark(k); // beta may have been moved by others than move_pair
-  }
+  ALPHAPATH_DISPATCH(load_members<T>)
+  (state_.point(), members_.data(), members_.size(), middle, g_.data(), marks_.data());
   drift_squared_ = 0;
   update(g_.data(), g_.data(), 0);
 }
@@ -198,10 +194,9 @@ template <class T> typename Smo<T>::Pause Smo<T>::iterate(double tol, std::int64
 }
 
 template <class T> std::vector<std::uint32_t> Smo<T>::free_members() const {
-  std::vector<std::uint32_t> free;
-  for (const std::uint32_t i : members_)
-    if (is_free(state_.problem, i, state_.beta[i]))
-      free.push_back(i);
+  std::vector<std::uint32_t> free(members_.size());
+  free.resize(
+      ALPHAPATH_DISPATCH(list_free)(state_.point(), members_.data(), members_.size(), free.data()));
   return free;
 }
 
@@ -212,6 +207,8 @@ template <class T> bool Smo<T>::try_free_set() {
   // Hardly fewer can be free than half of those at the last look.
   if (work_ < patience * FreeSet::least_cost(last_free_.size() / 2, state_.beta.size()))
     return false;
+  if (state_.begin_free_set)
+    std::exchange(state_.begin_free_set, {})();
   const std::vector<std::uint32_t> free = free_members();
   std::vector<std::uint32_t> changed;
   std::set_symmetric_difference(free.begin(), free.end(), last_free_.begin(), last_free_.end(),
@@ -281,6 +278,8 @@ template <class T> void Smo<T>::compact() {
   work_on(*rows);
   compact_rows_ = std::move(rows); // the last ones were in use until now
   is_compacted_ = true;
+  for (std::size_t k = 0; k < members_.size(); ++k)
+    mark(k);
   std::copy(g_active.begin(), g_active.end(), g_.data());
   update(g_.data(), g_.data(), 0);
 }

@@ -2,6 +2,8 @@
 
 #include "alphapath/quality.hpp"
 
+#include "simd/isa.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -34,9 +36,13 @@ SmoState::SmoState(const BoxProblem& problem, const std::optional<StartPoint>& s
     : problem(problem), options(options), watch(options.time_limit, options.wants_stop),
       workspace(workspace) {
   const std::size_t n = problem.kernel.size();
-  for (std::size_t i = 0; i < n; ++i)
-    if (problem.lower[i] < problem.upper[i])
-      movable.push_back(static_cast<std::uint32_t>(i));
+  movable.resize(n);
+  std::size_t n_movable = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    movable[n_movable] = static_cast<std::uint32_t>(i);
+    n_movable += problem.lower[i] < problem.upper[i];
+  }
+  movable.resize(n_movable);
   if (start)
     start_from(*start);
   else
@@ -80,23 +86,20 @@ void SmoState::gradient_from_scratch() {
 }
 
 double SmoState::offset_product() const {
-  return std::inner_product(beta.begin(), beta.end(), problem.kernel.offset().begin(), 0.0);
+  return ALPHAPATH_DISPATCH(inner_product)(beta.data(), problem.kernel.offset().data(),
+                                           beta.size());
 }
 
 void SmoState::refresh() {
-  changed.clear();
-  change.clear();
-  for (std::size_t i = 0; i < beta.size(); ++i)
-    if (beta[i] != reference[i]) { // exact: an untouched beta is the same number
-      changed.push_back(i);
-      change.push_back(beta[i] - reference[i]);
-    }
-  result.n_refreshes += changed.size() > few_rows;
-  double change_of_sum = 0, size = 0;
-  for (const double c : change) {
-    change_of_sum += c;
-    size += std::abs(c);
-  }
+  changed.resize(beta.size());
+  change.resize(beta.size());
+  const std::size_t n_changed = ALPHAPATH_DISPATCH(list_changes)(
+      beta.data(), reference.data(), beta.size(), changed.data(), change.data());
+  if (n_changed == 0)
+    return;
+  changed.resize(n_changed);
+  result.n_refreshes += n_changed > few_rows;
+  const auto [change_of_sum, size] = ALPHAPATH_DISPATCH(sum_and_size)(change.data(), n_changed);
   if (std::abs(change_of_sum) > rounding_of_sum * size)
     for (std::size_t i = 0; i < beta.size(); ++i)
       gradient[i] += problem.kernel.offset()[i] * change_of_sum;
@@ -111,14 +114,8 @@ void SmoState::refresh() {
 }
 
 SlopeRange SmoState::slope_range() const {
-  SlopeRange range{infinity, -infinity};
-  for (const std::uint32_t i : movable) {
-    if (may_rise(i))
-      range.min_up = std::min(range.min_up, rising_slope(i));
-    if (may_fall(i))
-      range.max_down = std::max(range.max_down, falling_slope(i));
-  }
-  return range;
+  const auto [min_up, max_down] = ALPHAPATH_DISPATCH(extreme_slopes)(point());
+  return {min_up, max_down};
 }
 
 std::optional<Status> SmoState::limit_reached() const {
@@ -132,10 +129,8 @@ std::optional<Status> SmoState::limit_reached() const {
 }
 
 void SmoState::restore_sum() {
-  double missing = problem.total - std::accumulate(beta.begin(), beta.end(), 0.0);
-  double size = 0;
-  for (const double b : beta)
-    size += std::abs(b);
+  const auto [sum, size] = ALPHAPATH_DISPATCH(sum_and_size)(beta.data(), beta.size());
+  double missing = problem.total - sum;
   if (std::abs(missing) <= 4 * std::numeric_limits<double>::epsilon() * size)
     return;
   std::vector<std::pair<double, std::uint32_t>> rooms;
@@ -159,10 +154,8 @@ void SmoState::restore_sum() {
 
 void SmoState::restore_sum_greedily() {
   refresh();
-  double missing = problem.total - std::accumulate(beta.begin(), beta.end(), 0.0);
-  double size = 0;
-  for (const double b : beta)
-    size += std::abs(b);
+  const auto [sum, size] = ALPHAPATH_DISPATCH(sum_and_size)(beta.data(), beta.size());
+  double missing = problem.total - sum;
   while (std::abs(missing) > rounding_of_sum * size) {
     std::size_t best = beta.size();
     double best_slope = infinity;
@@ -186,12 +179,8 @@ void SmoState::restore_sum_greedily() {
 }
 
 double SmoState::objective() const {
-  double sum = 0;
-  for (std::size_t i = 0; i < beta.size(); ++i)
-    sum += beta[i] *
-               (gradient[i] - problem.targets[i] + problem.kernel.offset()[i] * problem.total) / 2 +
-           problem.epsilon * std::abs(beta[i]);
-  return sum;
+  const double stored = ALPHAPATH_DISPATCH(sum_point)(point(), problem.targets.data()).objective;
+  return problem.total == 0 ? stored : stored + problem.total * offset_product() / 2;
 }
 
 void SmoState::snap_to_bounds() {

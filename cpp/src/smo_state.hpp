@@ -3,6 +3,7 @@
 
 #include "alphapath/box_problem.hpp"
 #include "alphapath/interrupt.hpp"
+#include "simd/state_loops.hpp"
 #include "workspace.hpp"
 
 #include <cstdint>
@@ -39,6 +40,10 @@ public:
   /// Objective up to a constant, for a gradient that is up to date.
   double objective() const;
   SlopeRange slope_range() const;
+  simd::Point point() const {
+    return {beta.data(),          gradient.data(), problem.lower.data(),
+            problem.upper.data(), beta.size(),     problem.epsilon};
+  }
   /// Gradient in the caller's terms (offsets of the kernel store added back).
   SolveResult finish(Status status);
 
@@ -67,6 +72,8 @@ public:
   // Set by who starts close to the solution with a factor at hand: the first free-set solve then
   // comes early.
   bool is_nearly_solved = false;
+  // Called once, before the free set is solved for the first time: brings the factor to begin with.
+  std::function<void()> begin_free_set;
   // Asked when the gradient is up to date: true ends the run before the tolerance is reached.
   std::function<bool()> is_enough;
   SolveResult result; // counters

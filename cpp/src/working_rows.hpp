@@ -4,6 +4,8 @@
 
 #include "alphapath/kernel_rows.hpp"
 #include "buffer.hpp"
+#include "simd/gather.hpp"
+#include "simd/isa.hpp"
 
 #include <algorithm>
 #include <array>
@@ -29,11 +31,11 @@ public:
     } else if (bytes_to_copy(n_) <= copy_limit) {
       block_ = Buffer<T>(n_ * stride_);
       is_copied_.assign(n_, 0);
-      find_runs();
+      find_masks();
     } else {
       for (auto& slot : slots_)
         slot = Buffer<T>(stride_);
-      find_runs();
+      find_masks();
     }
   }
 
@@ -72,25 +74,15 @@ private:
     std::fill(out + n_, out + stride_, T(0));
   }
 
-  /// Members that follow one another, as a fold's mostly do, are copied in one go.
-  struct Run {
-    std::uint32_t first, count;
-  };
-
-  void find_runs() {
+  void find_masks() {
+    masks_.assign(kernel_.stride() / row_padding, 0);
     for (const std::uint32_t i : members_)
-      if (!runs_.empty() && runs_.back().first + runs_.back().count == i)
-        ++runs_.back().count;
-      else
-        runs_.push_back({i, 1});
+      masks_[i / row_padding] |= static_cast<std::uint16_t>(1u << (i % row_padding));
   }
 
   template <class S> void gather(const S* source, T* out) {
-    for (const Run& run : runs_) {
-      for (std::uint32_t k = 0; k < run.count; ++k)
-        out[k] = static_cast<T>(source[run.first + k]);
-      out += run.count;
-    }
+    const auto gather_members = ALPHAPATH_DISPATCH(gather_members<S, T>);
+    gather_members(source, masks_.data(), masks_.size(), out, stride_);
   }
 
   const KernelRows& kernel_;
@@ -100,7 +92,7 @@ private:
   bool is_pinned_ = false;
   Buffer<T> block_;
   std::vector<char> is_copied_;
-  std::vector<Run> runs_;
+  std::vector<std::uint16_t> masks_; // a bit for each instance: whether it is a member
   std::array<Buffer<T>, 2> slots_;
   std::array<KernelRow, 2> pins_;
 };

@@ -61,6 +61,22 @@ inline void naive_triangular_solve(const Operand& a, bool is_lower, bool has_uni
   }
 }
 
+/// C = alpha op(A) op(B) + beta C, column-major.
+inline void naive_gemm(const char* trans_a, const char* trans_b, const int* m, const int* n,
+                       const int* k, const double* alpha, const double* a, const int* lda,
+                       const double* b, const int* ldb, const double* beta, double* c,
+                       const int* ldc) {
+  const Operand left{a, *lda, is_transposed(trans_a)}, right{b, *ldb, is_transposed(trans_b)};
+  for (int j = 0; j < *n; ++j)
+    for (int i = 0; i < *m; ++i) {
+      double sum = 0;
+      for (int l = 0; l < *k; ++l)
+        sum += left(i, l) * right(l, j);
+      double& out = c[i + static_cast<std::ptrdiff_t>(j) * *ldc];
+      out = *beta == 0.0 ? *alpha * sum : *alpha * sum + *beta * out;
+    }
+}
+
 inline void naive_trsv(const char* uplo, const char* trans, const char* diag, const int* n,
                        const double* a, const int* lda, double* x, const int* incx) {
   const Operand matrix{a, *lda, is_transposed(trans)};
@@ -118,6 +134,7 @@ inline void use_naive_blas() {
   Blas& b = blas();
   b.dsyrk = naive_syrk;
   b.dtrsm = naive_trsm;
+  b.dgemm = naive_gemm;
   b.dtrsv = naive_trsv;
   b.dpotrf = naive_potrf;
 }

@@ -36,8 +36,7 @@ GrowingGram gram_of(const std::vector<double>& K, std::size_t n) {
   gram.reserve(n);
   std::vector<std::size_t> all(n);
   std::iota(all.begin(), all.end(), 0u);
-  for (std::size_t i = 0; i < n; ++i)
-    gram.fill(i, 0.0, all, K.data() + i * n);
+  gram.fill(all, std::vector<double>(n, 0.0).data(), all, K.data());
   return gram;
 }
 
@@ -81,13 +80,14 @@ TEST(path_factor_updated_equals_fresh) {
   const std::vector<double> K = gaussian(n, 3, 4.0, 1);
   const double sigma = 1.0;
   std::vector<std::size_t> members;
+  const std::vector<double> right = numbers(n);
   PathFactor factor;
   const auto insert = [&](std::size_t i) {
     std::vector<double> column;
     for (const std::size_t j : members)
       column.push_back(K[i * n + j] + sigma);
     CHECK(factor.try_insert(column, K[i * n + i] + sigma) > 1e-10);
-    factor.insert_tried();
+    factor.insert_tried(right[i]);
     members.push_back(i);
   };
   for (std::size_t i = 0; i < 50; ++i)
@@ -97,21 +97,29 @@ TEST(path_factor_updated_equals_fresh) {
     members.erase(members.begin() + k);
   }
   insert(55);
-  std::vector<double> x = numbers(members.size()), right = x;
+  std::vector<double> rhs;
+  for (const std::size_t i : members)
+    rhs.push_back(right[i]);
   const double total = 0.3;
-  const double shift = factor.solve_bordered(x, total);
-  CHECK(is_close(std::accumulate(x.begin(), x.end(), 0.0), total, 1e-9));
-  for (std::size_t r = 0; r < members.size(); ++r) {
-    double sum = shift;
-    for (std::size_t c = 0; c < members.size(); ++c)
-      sum += (K[members[r] * n + members[c]] + sigma) * x[c];
-    CHECK(is_close(sum, right[r], 1e-8));
+  for (const bool is_fresh : {false, true}) {
+    if (is_fresh)
+      factor.carry(rhs);
+    std::vector<double> x(members.size());
+    factor.solve_bordered(x, total);
+    CHECK(is_close(std::accumulate(x.begin(), x.end(), 0.0), total, 1e-9));
+    double shift = 0;
+    for (std::size_t r = 0; r < members.size(); ++r) {
+      double rest = rhs[r];
+      for (std::size_t c = 0; c < members.size(); ++c)
+        rest -= (K[members[r] * n + members[c]] + sigma) * x[c];
+      shift = r == 0 ? rest : shift;
+      CHECK(is_close(rest, shift, 1e-8));
+    }
   }
 }
 
 /// A C path from a bad start, then instances out and in again, on data with repetitions.
-void walk_everywhere(std::size_t repeat, double gamma) {
-  const std::size_t n = 90;
+void walk_everywhere(std::size_t repeat, double gamma, std::size_t n = 90, bool records = true) {
   const std::vector<double> K = gaussian(n, 2, gamma, repeat);
   const GrowingGram gram = gram_of(K, n);
   const Labels y = labels(n);
@@ -125,10 +133,11 @@ void walk_everywhere(std::size_t repeat, double gamma) {
   CHECK(walker.walk(1.0, 100000, watch) == PathStatus::arrived);
   CHECK(violation(K, y, walker.betas(), weights) < 1e-10);
   walker.aim(zeros, ones, 0.5);
-  walker.record(true, {});
+  walker.record(records, {});
   CHECK(walker.walk(300.0, 100000, watch) == PathStatus::arrived);
   weights.assign(n, 300.0);
   CHECK(violation(K, y, walker.betas(), weights) < 1e-7);
+  CHECK(records || walker.counts().n_parts > 0);
   const PathPieces pieces = walker.take_pieces();
   CHECK(std::is_sorted(pieces.tau.begin(), pieces.tau.end()));
   CHECK(walker.refresh() < 1e-7);
@@ -163,6 +172,11 @@ TEST(walks_stay_optimal) {
 TEST(walks_pass_repeated_rows) {
   walk_everywhere(3, 3.0);
   walk_everywhere(2, 100.0);
+}
+
+TEST(walks_on_near_instances_stay_optimal) {
+  walk_everywhere(1, 100.0, 600, false);
+  walk_everywhere(3, 300.0, 600, false);
 }
 
 } // namespace

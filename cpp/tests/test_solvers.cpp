@@ -5,6 +5,8 @@
 
 #include "alphapath/box_problem.hpp"
 #include "factor.hpp"
+#include "simd/isa.hpp"
+#include "simd/triangular.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -216,6 +218,28 @@ TEST(factor_kept_equals_fresh) {
   for (std::size_t k = 0; k < 200; ++k)
     CHECK(is_close(a[k] - shift_a * ones_a[k], b[k] - shift_b * ones_b[k],
                    1e-7 * (1 + std::abs(b[k]))));
+}
+
+TEST(triangular_solves_undo_the_product) {
+  for (const std::size_t n : {1u, 2u, 7u, 8u, 9u, 16u, 31u, 64u, 101u}) {
+    const std::size_t ld = n + 3;
+    std::vector<double> l = numbers(ld * n);
+    for (std::size_t k = 0; k < n; ++k)
+      l[k * ld + k] += l[k * ld + k] > 0 ? 12 : -12;
+    const std::vector<double> x = numbers(n);
+    std::vector<double> product(n, 0.0), transposed(n, 0.0);
+    for (std::size_t c = 0; c < n; ++c)
+      for (std::size_t r = c; r < n; ++r) {
+        product[r] += l[c * ld + r] * x[c];
+        transposed[c] += l[c * ld + r] * x[r];
+      }
+    ALPHAPATH_DISPATCH(solve_lower)(l.data(), ld, n, product.data());
+    ALPHAPATH_DISPATCH(solve_lower_transposed)(l.data(), ld, n, transposed.data());
+    for (std::size_t k = 0; k < n; ++k) {
+      CHECK(is_close(product[k], x[k], 1e-12));
+      CHECK(is_close(transposed[k], x[k], 1e-12));
+    }
+  }
 }
 
 } // namespace

@@ -11,10 +11,12 @@ from .estimators import (
     OneClassMaxMinOver,
     OneClassSVM,
     QuadraticLossSVC,
+    RankSVM,
     SmoothSVC,
     SmoothSVR,
     TransductiveSVC,
 )
+from .paths.ndcg import ndcg
 from .problem import Problem, Start
 from .solution import Info, Solution, Status
 from .version import __version__
@@ -30,6 +32,7 @@ __all__ = [
     "OneClassSVM",
     "Problem",
     "QuadraticLossSVC",
+    "RankSVM",
     "SmoothSVC",
     "SmoothSVR",
     "Solution",
@@ -38,4 +41,5 @@ __all__ = [
     "TransductiveSVC",
     "__version__",
     "certify",
+    "ndcg",
 ]

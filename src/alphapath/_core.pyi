@@ -82,6 +82,8 @@ class GramOptions:
 
 def gram_of_samples(samples: object, function: KernelFunction, options: GramOptions) -> Gram: ...
 
+def matrix_of_samples(samples: Samples, function: KernelFunction, n_threads: int) -> NDArray[numpy.float64]: ...
+
 def gram_of_products(products: Gram, function: KernelFunction, options: GramOptions) -> Gram: ...
 
 def gram_of_array(array: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], options: GramOptions) -> Gram: ...
@@ -410,10 +412,28 @@ class NewtonOptions:
     def keeps_gram(self, arg: bool, /) -> None: ...
 
     @property
+    def are_signs_enough(self) -> bool: ...
+
+    @are_signs_enough.setter
+    def are_signs_enough(self, arg: bool, /) -> None: ...
+
+    @property
     def tol(self) -> float: ...
 
     @tol.setter
     def tol(self, arg: float, /) -> None: ...
+
+    @property
+    def gradient_tol(self) -> float: ...
+
+    @gradient_tol.setter
+    def gradient_tol(self, arg: float, /) -> None: ...
+
+    @property
+    def bias_tol(self) -> float: ...
+
+    @bias_tol.setter
+    def bias_tol(self, arg: float, /) -> None: ...
 
     @property
     def max_iter(self) -> int: ...
@@ -483,7 +503,12 @@ class Family:
 
     def __init__(self, gram: object, targets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower_scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper_scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], epsilon: float = 0.0, total_share: float = 0.0) -> None: ...
 
-def solve_sequence(family: Family, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], factors: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], seeds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], known_beta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], known_gradient: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], options: SolveOptions, total_time_limit: float = 0.0) -> dict[str, object]:
+class SequenceWorkspace:
+    """What calls of solve_sequence on one kernel hand on; one at a time."""
+
+    def __init__(self, gram: object) -> None: ...
+
+def solve_sequence(family: Family, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], factors: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], seeds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], known_beta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], known_gradient: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], options: SolveOptions, total_time_limit: float = 0.0, workspace: SequenceWorkspace | None = None) -> dict[str, object]:
     """
     Solve steps in order, each from an earlier one; a dictionary of arrays.
     """
@@ -566,6 +591,9 @@ class GrowingGram(KernelRows):
     def fill(self, slots: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], others: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
         """Stored K(slots, others), one row a slot, and its mirror image."""
 
+    def fill_rbf(self, gamma: float, slots: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], at_origin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], others: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], others_at_origin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], squares: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+        """The same from squared distances, which are overwritten."""
+
 class PathCounts:
     """Work done along a path."""
 
@@ -590,6 +618,12 @@ class PathCounts:
     @property
     def n_updates(self) -> int: ...
 
+    @property
+    def n_parts(self) -> int: ...
+
+    @property
+    def n_dropped(self) -> int: ...
+
 class PathWalker:
     """Follows the exact solution while the problem moves."""
 
@@ -612,6 +646,12 @@ class PathWalker:
 
     def drive(self, adds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], removes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
         """Instances that come and go until tau = 1."""
+
+    def can_drive(self, adds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], removes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bool:
+        """Whether betas of both signs are possible before and after."""
+
+    def quality(self) -> tuple[float, float, float, float]:
+        """(bias, objective, duality gap, KKT violation) of the present solution."""
 
     def walk(self, to: float, max_events: int, time_limit: float = 0.0) -> int:
         """Follow the path; the status is a PathStatus."""
@@ -645,6 +685,11 @@ class PathWalker:
     def residuals(self) -> NDArray[numpy.float64]: ...
 
     def places(self) -> NDArray[numpy.int8]: ...
+
+def sum_errors(starts: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], residual: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], rate: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], targets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:
+    """
+    The 0-1 error along a path: (where it may change, its value from there).
+    """
 
 class QuadraticProblem:
     """A quadratic-loss SVM without bias, labels and weights folded in."""
@@ -751,3 +796,89 @@ def follow_quadratic_path(problem: QuadraticProblem, guess: Annotated[NDArray[nu
 
 def find_crossings(s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], e: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], poles: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], end: float) -> tuple[NDArray[numpy.int32], NDArray[numpy.float64]]:
     """All zeros of s + x (e + sum_k W_k / (poles_k - x)), row by row."""
+
+class RankPairs:
+    """Pairs of a ranking model on the rows they are made of."""
+
+    def __init__(self, instances: object, better: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], worse: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], first_row: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @property
+    def n(self) -> int: ...
+
+class PairLimits:
+    """When coordinate descent over pairs stops."""
+
+    def __init__(self, tol: float = 0.001, max_passes: int = -1) -> None: ...
+
+    @property
+    def tol(self) -> float: ...
+
+    @property
+    def max_passes(self) -> int: ...
+
+class PairResult:
+    """What coordinate descent over pairs found."""
+
+    @property
+    def status(self) -> int: ...
+
+    def beta(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def n_passes(self) -> int: ...
+
+    @property
+    def n_steps(self) -> int: ...
+
+def descend_pairs(pairs: RankPairs, upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], limits: PairLimits, time_limit: float = 0.0) -> PairResult:
+    """Coordinate descent over pairs, a query at a time."""
+
+def solve_pairs_by_newton(pairs: RankPairs, upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], limits: PairLimits, time_limit: float = 0.0) -> PairResult:
+    """Newton's method on w with a hinge rounded by tol."""
+
+class PairWalker:
+    """Follows the exact ranking model while the weights of pairs move."""
+
+    def __init__(self, pairs: object) -> None: ...
+
+    def start(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
+        """Begin at a feasible beta."""
+
+    def aim(self, c0: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], dc: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: float) -> None:
+        """Weights c0 + tau dc from tau = start."""
+
+    def walk(self, to: float, max_events: int, time_limit: float = 0.0) -> int:
+        """Follow the path; the status is a PathStatus."""
+
+    def refresh(self) -> float:
+        """Recompute the scores; returns the KKT violation."""
+
+    def record(self, is_on: bool) -> None:
+        """Keep the pieces from now on."""
+
+    def take_pieces(self) -> dict[str, Any]:
+        """The pieces kept so far."""
+
+    @property
+    def tau(self) -> float: ...
+
+    @property
+    def n_margin(self) -> int: ...
+
+    @property
+    def rounding_floor(self) -> float: ...
+
+    @property
+    def counts(self) -> PathCounts: ...
+
+    def beta(self) -> NDArray[numpy.float64]: ...
+
+    def places(self) -> NDArray[numpy.int8]: ...
+
+class NdcgWalk:
+    """NDCG along scores that are affine between times."""
+
+    def __init__(self, gains: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], first_row: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int) -> None: ...
+
+    def run(self, times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.float64]]:
+        """(times, queries, values) of every change; another call goes on."""

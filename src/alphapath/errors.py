@@ -29,3 +29,7 @@ class JournalError(AlphapathError, ValueError):
 
 class ModelFileError(AlphapathError, ValueError):
     """A LIBSVM model file that is truncated, malformed or inconsistent."""
+
+
+class DeviceError(AlphapathError, RuntimeError):
+    """A device that is not there, or that has no room for what was asked of it."""

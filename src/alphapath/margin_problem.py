@@ -123,6 +123,9 @@ class MarginProblem:
                     f"dropped has dtype {dropped.dtype} and shape {dropped.shape}; it must be "
                     f"boolean with shape ({self.d},)."
                 )
+            if dropped.flags.writeable:
+                dropped = dropped.copy()
+                dropped.flags.writeable = False
             object.__setattr__(self, "dropped", dropped)
 
     @property

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import InfeasibleStart, InvalidProblem
+from .problem_checks import bad_entry, check_inside, check_sum, check_values, check_weights
 
 FloatArray = NDArray[np.float64]
 
@@ -115,59 +116,9 @@ class Problem:
         is_number = np.ndim(self.ridge) == 0
         ridge = float(self.ridge) if is_number else freeze(self.ridge, "ridge")
         object.__setattr__(self, "ridge", ridge)
-        self._check_values()
+        check_values(self)
         if self.has_equality:
-            self._check_sum()
-
-    def _check_values(self) -> None:
-        if self.n == 0:
-            raise InvalidProblem("The problem has 0 instances; at least one is needed.")
-        if not np.isfinite(self.targets).all():
-            raise _bad_entry("targets", self.targets, ~np.isfinite(self.targets), "finite")
-        if not (self.weights >= 0.0).all():
-            bad = ~(self.weights >= 0.0)
-            raise _bad_entry("weights", self.weights, bad, "zero (held out) or positive")
-        if not self.weights.any():
-            raise InvalidProblem(
-                "All weights are zero, so every instance is held out; at least one weight must "
-                "be positive."
-            )
-        if not (self.lower_scale <= self.upper_scale).all():
-            bad = ~(self.lower_scale <= self.upper_scale)
-            raise _bad_entry("lower_scale", self.lower_scale, bad, "at most upper_scale")
-        if not (0.0 <= self.epsilon < np.inf):
-            raise InvalidProblem(f"epsilon is {self.epsilon}; it must be finite and at least 0.")
-        self._check_ridge()
-
-    def _check_ridge(self) -> None:
-        if isinstance(self.ridge, float):
-            if not (0.0 <= self.ridge < np.inf):
-                raise InvalidProblem(f"ridge is {self.ridge}; it must be finite and at least 0.")
-            return
-        if self.ridge.shape != (self.n,):
-            raise InvalidProblem(
-                f"ridge has {self.ridge.size} values, but the kernel has {self.n} instances; pass "
-                f"one number, or one value per instance."
-            )
-        bad = ~((self.ridge >= 0.0) & (self.ridge < np.inf))
-        if bad.any():
-            raise _bad_entry("ridge", self.ridge, bad, "finite and at least 0")
-
-    def _check_sum(self) -> None:
-        total = self.total
-        if not np.isfinite(total):
-            raise InvalidProblem(
-                f"The sum constraint asks for sum(beta) = {total}: total_share is "
-                f"{self.total_share} and the weights sum to {self.weights.sum()}; both must be "
-                f"finite."
-            )
-        low, high = float(self.lower.sum()), float(self.upper.sum())
-        slack = 1e-12 * max(abs(total), 1e-300)
-        if not (low - slack <= total <= high + slack):
-            raise InvalidProblem(
-                f"No beta in the box has sum {total} (total_share {self.total_share} times the "
-                f"sum of the weights); the box allows sums from {low} to {high}."
-            )
+            check_sum(self)
 
     @property
     def n(self) -> int:
@@ -192,6 +143,11 @@ class Problem:
         return self.total_share * float(self.weights.sum())
 
     @cached_property
+    def holds_zero(self) -> bool:
+        """Whether beta = 0 is in the box, whatever the weights."""
+        return bool((self.lower_scale <= 0.0).all() and (self.upper_scale >= 0.0).all())
+
+    @cached_property
     def ridges(self) -> FloatArray:
         """The ridge of every instance (read-only)."""
         if not isinstance(self.ridge, float):
@@ -209,7 +165,18 @@ class Problem:
 
     def with_weights(self, weights: ArrayLike) -> Problem:
         """The same problem with other weights."""
-        return replace(self, weights=np.asarray(weights, dtype=np.float64))
+        found = freeze(weights, "weights")
+        if found.shape != self.weights.shape:
+            return replace(self, weights=found)
+        # Nothing else than the box depends on them: what was checked is kept.
+        moved = copy(self)
+        for name in ("lower", "upper", "total"):
+            moved.__dict__.pop(name, None)
+        object.__setattr__(moved, "weights", found)
+        check_weights(moved)
+        if self.has_equality:
+            check_sum(moved)
+        return moved
 
     def with_held_out(self, mask: ArrayLike) -> Problem:
         """The same problem with weight 0 where `mask` is true (the other weights stay)."""
@@ -219,7 +186,7 @@ class Problem:
                 f"The held-out mask has dtype {held_out.dtype} and shape {held_out.shape}; it "
                 f"must be boolean with shape ({self.n},)."
             )
-        return replace(self, weights=np.where(held_out, 0.0, self.weights))
+        return self.with_weights(np.where(held_out, 0.0, self.weights))
 
     def with_kernel(self, kernel: KernelView) -> Problem:
         """The same problem on another kernel over the same instances."""
@@ -236,25 +203,7 @@ class Problem:
         The box is exact, since solvers compare beta with its bounds; the sum may be off by
         `sum_atol`, by default the rounding of a sum of this size.
         """
-        values = np.asarray(beta, dtype=np.float64)
-        if values.shape != (self.n,):
-            raise InfeasibleStart(
-                f"beta has shape {values.shape}; the problem needs shape ({self.n},)."
-            )
-        inside = (self.lower <= values) & (values <= self.upper)
-        if not inside.all():
-            i = int(np.argmin(inside))
-            raise InfeasibleStart(
-                f"beta[{i}] is {values[i]}; it must lie in [{self.lower[i]}, {self.upper[i]}]."
-            )
-        if self.has_equality:
-            if sum_atol is None:
-                sum_atol = 1e-9 * max(1.0, float(np.abs(values).sum()))
-            total = float(values.sum())
-            if abs(total - self.total) > sum_atol:
-                raise InfeasibleStart(
-                    f"beta sums to {total}; the problem needs {self.total} to within {sum_atol}."
-                )
+        check_inside(self, np.asarray(beta, dtype=np.float64), sum_atol)
 
     @classmethod
     def classification(cls, kernel: KernelView, y_signs: ArrayLike, weights: ArrayLike) -> Problem:
@@ -263,7 +212,7 @@ class Problem:
         is_positive = targets == 1.0
         if not (is_positive | (targets == -1.0)).all():
             bad = ~(is_positive | (targets == -1.0))
-            raise _bad_entry("y_signs", targets, bad, "+1 or -1")
+            raise bad_entry("y_signs", targets, bad, "+1 or -1")
         return cls(
             kernel,
             targets,
@@ -310,6 +259,13 @@ class Problem:
         )
 
     @classmethod
+    def ranking(cls, pairs: KernelView, weights: ArrayLike) -> Problem:
+        """Pairs (i, j) whose scores should differ by 1: 0 <= beta <= c, targets 1, no sum."""
+        c = freeze(weights, "weights")
+        ones = np.ones_like(c)
+        return cls(pairs, ones, c, np.zeros_like(c), ones, has_equality=False)
+
+    @classmethod
     def quadratic_loss(
         cls,
         kernel: KernelView,
@@ -341,11 +297,6 @@ class Problem:
             has_equality=False,
             ridge=float(ridge[0]) if (ridge == ridge[0]).all() else ridge,
         )
-
-
-def _bad_entry(name: str, values: FloatArray, bad: NDArray[np.bool_], valid: str) -> InvalidProblem:
-    i = int(np.argmax(bad))
-    return InvalidProblem(f"{name}[{i}] is {values[i]}; every value must be {valid}.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from typing import Any
 
 from . import optimality
 from .problem import FloatArray, Problem, Start, freeze
@@ -78,10 +79,14 @@ class Solution:
     @property
     def decision_values(self) -> FloatArray:
         """K beta + bias on all n instances, held-out ones included."""
-        values = self.gradient + self.problem.targets
+        return self.decision_values_at(slice(None))
+
+    def decision_values_at(self, rows: Any) -> FloatArray:
+        """K beta + bias on some of the instances."""
+        values: FloatArray = self.gradient[rows] + self.problem.targets[rows]
         values += self.bias
         if self.problem.has_ridge:
-            values -= self.problem.ridges * self.beta
+            values -= self.problem.ridges[rows] * self.beta[rows]
         return values
 
     @property

@@ -57,6 +57,7 @@ struct Quality {
   double objective = 0;
   double gap = 0;       // primal minus dual for this beta and this bias
   double violation = 0; // of the optimality conditions: LIBSVM's stopping quantity
+  double n_free = 0;    // instances strictly inside their boxes (and off the kink)
 };
 
 struct SolveResult {

@@ -34,6 +34,8 @@ struct PathCounts {
   std::int64_t n_ramps = 0;     // ties broken by a perturbation that was taken back
   std::int64_t n_refreshes = 0; // residuals and factor from scratch
   std::int64_t n_updates = 0;   // of the factor
+  std::int64_t n_parts = 0;     // of a walk that were on the near instances alone
+  std::int64_t n_dropped = 0;   // and that were not good for the others
 };
 
 /// Piece k holds on [tau[k], tau[k + 1]]: bias + (t - tau) bias_rate, and likewise the beta of the

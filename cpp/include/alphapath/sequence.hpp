@@ -7,6 +7,7 @@
 
 #include "alphapath/box_problem.hpp"
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -43,12 +44,29 @@ struct StepResult {
   double seed_time = 0;
 };
 
+/// What outlives one call of solve_sequence on a kernel, so that the next need not make it again:
+/// rows copied for iterating, and the factor of the parent that folds began from. It changes what
+/// calls cost, not what they return.
+class SequenceWorkspace {
+public:
+  explicit SequenceWorkspace(const KernelRows& kernel);
+  ~SequenceWorkspace();
+  SequenceWorkspace(const SequenceWorkspace&) = delete;
+  SequenceWorkspace& operator=(const SequenceWorkspace&) = delete;
+
+  struct Parts;
+  Parts& parts() { return *parts_; }
+
+private:
+  std::unique_ptr<Parts> parts_;
+};
+
 /// The steps in order, as many as the limits allow: options.time_limit holds for each of them,
 /// `total_time_limit` (0: none) for all together. A step that was cut short by the latter or by an
 /// interrupt is not returned. The first steps may be `known`: their solutions are there and are
 /// not returned. A step depends on its parent alone, not on what else is in the sequence.
 std::vector<StepResult> solve_sequence(const Family& family, std::span<const Step> steps,
                                        std::vector<SolveResult> known, const SolveOptions& options,
-                                       double total_time_limit);
+                                       double total_time_limit, SequenceWorkspace& workspace);
 
 } // namespace alphapath

@@ -11,14 +11,14 @@ const char* isa_name(Isa isa);
 
 } // namespace alphapath::simd
 
-/// Picks namespace-qualified `symbol` of the active instruction set.
+/// Picks the symbol of the active instruction set.
 #if defined(ALPHAPATH_X86)
-#define ALPHAPATH_DISPATCH(symbol)                                                                 \
+#define ALPHAPATH_DISPATCH(...)                                                                    \
   (::alphapath::simd::active_isa() == ::alphapath::simd::Isa::avx512                               \
-       ? ::alphapath::simd::avx512::symbol                                                         \
+       ? ::alphapath::simd::avx512::__VA_ARGS__                                                    \
    : ::alphapath::simd::active_isa() == ::alphapath::simd::Isa::avx2                               \
-       ? ::alphapath::simd::avx2::symbol                                                           \
-       : ::alphapath::simd::baseline::symbol)
+       ? ::alphapath::simd::avx2::__VA_ARGS__                                                      \
+       : ::alphapath::simd::baseline::__VA_ARGS__)
 #else
-#define ALPHAPATH_DISPATCH(symbol) (::alphapath::simd::baseline::symbol)
+#define ALPHAPATH_DISPATCH(...) (::alphapath::simd::baseline::__VA_ARGS__)
 #endif

@@ -107,39 +107,6 @@ void take_dots(const Rows& x, const RowList& rows, const double* w, double* out)
   }
 }
 
-typedef double vtogether __attribute__((vector_size(n_together * sizeof(double))));
-
-template <class T> vtogether dot_together(const DenseRows<T>& x, std::size_t row, const double* w) {
-  const T* v = x.values + row * x.n_columns;
-  vtogether sum{};
-  for (std::size_t j = 0; j < x.n_columns; ++j)
-    sum += static_cast<double>(v[j]) * load<vtogether>(w + j * n_together);
-  return sum;
-}
-
-template <class T> vtogether dot_together(const CsrRows<T>& x, std::size_t row, const double* w) {
-  const std::size_t end = static_cast<std::size_t>(x.starts[row + 1]);
-  std::size_t k = static_cast<std::size_t>(x.starts[row]);
-  vtogether even{}, odd{};
-  const auto weights = [&](std::size_t at) {
-    return load<vtogether>(w + static_cast<std::size_t>(x.columns[at]) * n_together);
-  };
-  for (; k + 2 <= end; k += 2) {
-    even += static_cast<double>(x.values[k]) * weights(k);
-    odd += static_cast<double>(x.values[k + 1]) * weights(k + 1);
-  }
-  if (k < end)
-    even += static_cast<double>(x.values[k]) * weights(k);
-  return even + odd;
-}
-
-template <class Rows>
-void take_together(const Rows& x, std::size_t first, std::size_t count, const double* w,
-                   double* out) {
-  for (std::size_t k = 0; k < count; ++k)
-    store(out + k * n_together, dot_together(x, first + k, w));
-}
-
 template <class Rows>
 void add_all(const Rows& x, const RowList& rows, const double* coef, double* sum) {
   for (std::size_t k = 0; k < rows.count; ++k)
@@ -197,10 +164,6 @@ std::uint32_t unproven_16(const BoundScan& s, std::size_t first) {
   void dots_##name(const Rows& x, const RowList& rows, const double* w, double* out) {             \
     take_dots(x, rows, w, out);                                                                    \
   }                                                                                                \
-  void dots_together_##name(const Rows& x, std::size_t first, std::size_t count, const double* w,  \
-                            double* out) {                                                         \
-    take_together(x, first, count, w, out);                                                        \
-  }                                                                                                \
   void add_rows_##name(const Rows& x, const RowList& rows, const double* coef, double* sum) {      \
     add_all(x, rows, coef, sum);                                                                   \
   }
@@ -239,25 +202,40 @@ std::size_t scan_bounds(const BoundScan& scan, std::int32_t* out) {
   return n_found;
 }
 
-// One pass over the triangle: row i gives its part of out[i] and, mirrored, of out[j], j < i.
+// One pass over the triangle: row i gives its part of out[i] and, mirrored, of out[j], j < i. Four
+// rows at a time, so that x and out are read once for all of them.
 void multiply_symmetric(const double* A, std::size_t n, std::size_t ld, const double* x,
                         double* out) {
-  for (std::size_t i = 0; i < n; ++i) {
-    const double* row = A + i * ld;
-    const double xi = x[i];
-    vdouble partial{};
+  constexpr std::size_t block = 4;
+  for (std::size_t first = 0; first < n; first += block) {
+    const std::size_t n_rows = n - first < block ? n - first : block;
     std::size_t j = 0;
-    for (; j + lanes <= i; j += lanes) {
-      const vdouble a = load<vdouble>(row + j);
-      partial += a * load<vdouble>(x + j);
-      store(out + j, load<vdouble>(out + j) + a * xi);
+    if (n_rows == block) {
+      const double* row[block];
+      vdouble partial[block] = {};
+      for (std::size_t r = 0; r < block; ++r)
+        row[r] = A + (first + r) * ld;
+      for (; j + lanes <= first; j += lanes) {
+        const vdouble xj = load<vdouble>(x + j);
+        vdouble mirrored = load<vdouble>(out + j);
+        for (std::size_t r = 0; r < block; ++r) {
+          const vdouble a = load<vdouble>(row[r] + j);
+          partial[r] += a * xj;
+          mirrored += a * x[first + r];
+        }
+        store(out + j, mirrored);
+      }
+      for (std::size_t r = 0; r < block; ++r)
+        out[first + r] += sum_of(partial[r]);
     }
-    double sum = sum_of(partial);
-    for (; j < i; ++j) {
-      sum += row[j] * x[j];
-      out[j] += row[j] * xi;
+    for (std::size_t i = first; i < first + n_rows; ++i) {
+      const double* row = A + i * ld;
+      for (std::size_t k = j; k < i; ++k) {
+        out[i] += row[k] * x[k];
+        out[k] += row[k] * x[i];
+      }
+      out[i] += row[i] * x[i];
     }
-    out[i] = sum + row[i] * xi;
   }
 }
 

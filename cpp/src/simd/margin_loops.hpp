@@ -26,9 +26,6 @@ struct RowList {
   std::size_t count;
 };
 
-/// Models whose products with a row are taken together; their weights lie side by side.
-inline constexpr std::size_t n_together = 8;
-
 /// Row i is proven to stay in its segment while
 ///   reach[i] - |norm[i]| path + sign(norm[i]) (bias + along[i] run + across[i] drift) - slack > 0.
 struct BoundScan {
@@ -47,9 +44,6 @@ struct BoundScan {
 #define ALPHAPATH_DECLARE_ROWS(name, Rows)                                                         \
   /* out[k] = x_{rows[k]}' w. */                                                                   \
   void dots_##name(const Rows& x, const RowList& rows, const double* w, double* out);              \
-  /* out[k * n_together + f] = x_{first + k}' w_f, where w[j * n_together + f] = w_{f, j}. */      \
-  void dots_together_##name(const Rows& x, std::size_t first, std::size_t count, const double* w,  \
-                            double* out);                                                          \
   /* sum += sum_k coef[k] x_{rows[k]}; rows with coef 0 are not touched. */                        \
   void add_rows_##name(const Rows& x, const RowList& rows, const double* coef, double* sum);
 
@@ -65,7 +59,7 @@ struct BoundScan {
                           std::size_t n);                                                          \
   /* The rows without proof, in order; returns how many. `out` has room for all. */                \
   std::size_t scan_bounds(const BoundScan& scan, std::int32_t* out);                               \
-  /* out = A x for a symmetric A whose lower triangle (row-major, ld) is stored. */                \
+  /* out += A x for a symmetric A whose lower triangle (row-major, ld) is stored. */               \
   void multiply_symmetric(const double* A, std::size_t n, std::size_t ld, const double* x,         \
                           double* out);                                                            \
   }

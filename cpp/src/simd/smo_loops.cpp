@@ -10,8 +10,6 @@ namespace alphapath::simd {
 namespace ALPHAPATH_ISA {
 namespace {
 
-constexpr std::size_t chunk = 16;
-
 template <class T> constexpr T infinity = static_cast<T>(__builtin_inf());
 
 /// Smallest curvature a pair is given, as in LIBSVM: keeps the gain finite for equal instances

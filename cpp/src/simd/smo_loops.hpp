@@ -6,6 +6,9 @@
 
 namespace alphapath::simd {
 
+/// Instances that share one set of marks.
+inline constexpr std::size_t chunk = 16;
+
 /// Which way each of 16 instances may move, and on which side of the kink at 0 it stands.
 struct Marks {
   std::uint16_t up = 0;       // beta < upper

@@ -6,6 +6,7 @@ A command is a module with `HELP`, `EXAMPLE`, `add_arguments(parser)` and `run(o
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -14,10 +15,23 @@ from types import ModuleType
 
 from ..errors import AlphapathError
 from ..version import __version__
-from .failure import INTERRUPTED, REFUSED, CommandError
+from .failure import BROKEN_PIPE, INTERRUPTED, REFUSED, CommandError
 
 #: Commands in the order of the help.
-COMMANDS = ("search", "cv", "loo", "fit", "predict", "path", "compare", "report")
+COMMANDS = (
+    "search",
+    "cv",
+    "loo",
+    "fit",
+    "predict",
+    "path",
+    "one-class",
+    "rank",
+    "compare",
+    "report",
+)
+#: Options that name a file to write.
+OUTPUTS = ("model", "json", "report", "output", "journal")
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -25,11 +39,12 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="alphapath",
         description="Exact and fast model selection for support vector machines.",
-        epilog="Every command has --help with an example, and runs without a file on embedded "
-        "data. Exit codes: 0 well, 1 answers that do not hold, 2 bad input, 130 Ctrl-C.",
+        epilog="Every command has --help with an example; those that train run without a file on "
+        "embedded data. Exit codes: 0 well, 1 answers that do not hold, 2 bad input, 130 Ctrl-C, "
+        "141 the reader of the output has left.",
     )
     parser.add_argument("--version", action="version", version=f"alphapath {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for name in COMMANDS:
         module = load_command(name)
         command = commands.add_parser(
@@ -50,19 +65,43 @@ def load_command(name: str) -> ModuleType:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
-    options = make_parser().parse_args(arguments)
+    parser = make_parser()
+    options = parser.parse_args(arguments)
+    if not hasattr(options, "run"):
+        parser.print_help(sys.stderr)
+        return REFUSED
     warnings.showwarning = show_warning
     try:
-        return int(options.run(options))
+        check_folders(options)
+        code = int(options.run(options))
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         print("alphapath: interrupted.", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()  # whoever read the output has left
+    except BrokenPipeError:  # whoever read the output has left; files were written before
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except OSError as error:
+        what = error.strerror or str(error)
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"alphapath: {place}{what}.", file=sys.stderr)
         return REFUSED
-    except (CommandError, AlphapathError, OSError, ValueError) as error:
+    except (CommandError, AlphapathError, ValueError) as error:
         print(f"alphapath: {error}", file=sys.stderr)
         return REFUSED
+
+
+def check_folders(options: argparse.Namespace) -> None:
+    """Refuse files that could not be written, before the work and not after it."""
+    for name in OUTPUTS:
+        path = getattr(options, name, None)
+        if path is None:
+            continue
+        if not path.parent.is_dir():
+            raise CommandError(f"There is no folder {path.parent}, in which {path.name} is to be.")
+        if path.is_dir():
+            raise CommandError(f"{path} is a folder; the name of a file is needed.")
 
 
 def show_warning(message: Warning | str, *place: object, **more: object) -> None:

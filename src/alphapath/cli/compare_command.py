@@ -19,14 +19,14 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 
 from ..model_selection import SVMSearchCV
-from ..report.html_parts import params_text
+from ..report.html_parts import params_text, seconds_text
 from . import options as opt
 from .cv_command import KINDS, make_folds
 from .data import read_data
 from .facts import describe, warn_of_facts
 from .failure import DIFFERENT
 from .grid_options import add_grid, make_grid
-from .output import print_facts, print_table, seconds_text, write_json
+from .output import print_facts, print_table, working, write_json
 from .scaling import FeatureScaler
 
 HELP = "compare with scikit-learn on your own file: answers and times"
@@ -44,14 +44,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Any) -> int:
-    data = read_data(options.file, options.kind, options.target)
+    data = read_data(options.file, options.kind, options.target, options.has_header)
     scale = options.scale or ("standard" if data.is_embedded else "none")
     warn_of_facts(data, scale)
     folds = list(make_folds(options).split(data.X, data.y))
     own = opt.make_estimator(options)
     peer = make_peer(own)
-    ours, our_seconds = time_search(SVMSearchCV, own, options, scale, folds, data)
-    theirs, their_seconds = time_search(GridSearchCV, peer, options, scale, folds, data)
+    with working("searching with alphapath"):
+        ours, our_seconds = time_search(SVMSearchCV, own, options, scale, folds, data)
+    with working("searching with scikit-learn"):
+        theirs, their_seconds = time_search(GridSearchCV, peer, options, scale, folds, data)
     our_mean = np.asarray(ours.cv_results_["mean_test_score"], dtype=float)
     their_mean = np.asarray(theirs.cv_results_["mean_test_score"], dtype=float)
     differences = np.abs(our_mean - their_mean)
@@ -62,6 +64,9 @@ def run(options: Any) -> int:
     is_same = ours.best_params_ == theirs.best_params_ or bool(
         abs(our_mean[theirs.best_index_] - our_mean.max()) <= allowed
     )
+    if options.json is not None:
+        record = {"seconds": [our_seconds, their_seconds], "params": ours.cv_results_["params"]}
+        write_json(options.json, {**record, "alphapath": our_mean, "scikit-learn": their_mean})
     print_table(
         ("", "alphapath", f"scikit-learn {sklearn.__version__}"),
         [
@@ -80,9 +85,6 @@ def run(options: Any) -> int:
             ("time ratio", f"{their_seconds / our_seconds:.1f} x as fast as scikit-learn"),
         ]
     )
-    if options.json is not None:
-        record = {"seconds": [our_seconds, their_seconds], "params": ours.cv_results_["params"]}
-        write_json(options.json, {**record, "alphapath": our_mean, "scikit-learn": their_mean})
     return 0 if n_off == 0 and is_same else DIFFERENT
 
 

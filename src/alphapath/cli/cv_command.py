@@ -12,12 +12,13 @@ from sklearn.model_selection import cross_validate as sklearn_cross_validate
 from sklearn.pipeline import make_pipeline
 
 from ..estimators.cross_validation import cross_validate
+from ..report.html_parts import seconds_text
 from ..seeds import SEEDS
 from . import options as opt
 from .data import read_data
 from .facts import describe, warn_of_facts
 from .failure import INTERRUPTED
-from .output import print_facts, print_table, seconds_text, write_json
+from .output import print_facts, print_table, working, write_json
 from .scaling import FeatureScaler
 
 HELP = "cross-validate one SVM"
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Any) -> int:
-    data = read_data(options.file, options.kind, options.target)
+    data = read_data(options.file, options.kind, options.target, options.has_header)
     scale = options.scale or ("standard" if data.is_embedded else "none")
     warn_of_facts(data, scale)
     model = opt.model_of(options)
@@ -51,22 +52,27 @@ def run(options: Any) -> int:
     if scale == "none":
         model.set_params(gamma=fixed_gamma(model, data.X))
         try:
-            results = cross_validate(
-                model, data.X, data.y, cv=cv, n_jobs=options.n_jobs, seeding=options.seeding
-            )
+            with working("cross-validating"):
+                results = cross_validate(
+                    model, data.X, data.y, cv=cv, n_jobs=options.n_jobs, seeding=options.seeding
+                )
         except KeyboardInterrupt as interrupt:
-            results, code = interrupt.partial, INTERRUPTED  # type: ignore[attr-defined]
+            if not hasattr(interrupt, "partial"):  # before the first fold
+                raise
+            results, code = interrupt.partial, INTERRUPTED
     else:  # every fold is scaled by its own training rows, so that no kernel is shared
         pipeline = make_pipeline(FeatureScaler(scale), model)
-        results = sklearn_cross_validate(
-            pipeline, data.X, data.y, cv=cv, n_jobs=options.n_jobs, return_estimator=True
-        )
+        with working("cross-validating"):
+            results = sklearn_cross_validate(
+                pipeline, data.X, data.y, cv=cv, n_jobs=options.n_jobs, return_estimator=True
+            )
         fitted = [pipe[-1] for pipe in results.pop("estimator")]
         results["n_iter"] = np.array([int(np.sum(one.n_iter_)) for one in fitted])
         results["seed"] = np.array(["cold"] * len(fitted))
-    show(data, scale, model, results, time.perf_counter() - begin)
+    seconds = time.perf_counter() - begin
     if options.json is not None:
         write_json(options.json, {"data": data.name, "model": model.get_params(), **results})
+    show(data, scale, model, results, seconds)
     return code
 
 

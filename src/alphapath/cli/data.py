@@ -35,7 +35,7 @@ class Data:
 
 
 def read_data(
-    path: Path | None, kind: str, target: str | None = None, needs_target: bool = True
+    path: Path | None, kind: str, target: str | None = None, has_header: bool = True
 ) -> Data:
     """Read `path`, or load an embedded set where it is None; `kind` as in options.KINDS."""
     if path is None:
@@ -52,7 +52,7 @@ def read_data(
         if X.nnz >= DENSE_SHARE * X.shape[0] * X.shape[1]:
             X = X.toarray()
         return Data(stem(path), X, y, is_zero_based=is_zero_based)
-    X, texts = read_csv(path, target, needs_target and kind != "one-class")
+    X, texts = read_csv(path, target, kind != "one-class", has_header)
     if texts is None:
         return Data(stem(path), X, None)
     if kind != "c-svc":

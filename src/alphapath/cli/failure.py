@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-#: Exit codes: answers that were asked for do not hold; bad input or usage; Ctrl-C.
-DIFFERENT, REFUSED, INTERRUPTED = 1, 2, 130
+#: Exit codes: answers that were asked for do not hold; bad input or usage; Ctrl-C;
+#: a reader of the output that left.
+DIFFERENT, REFUSED, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 
 
 class CommandError(Exception):

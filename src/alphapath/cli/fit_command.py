@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from ..report.html_parts import seconds_text
 from ..solution import Status
 from . import options as opt
 from .data import read_data
 from .facts import certificate_of, describe, warn_of_facts
 from .failure import DIFFERENT
 from .model_file import save_model
-from .output import print_facts, seconds_text, write_json
+from .output import print_facts, working, write_json
 from .scaling import FeatureScaler
 
 HELP = "train one SVM and write a LIBSVM model file"
@@ -35,25 +36,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Any) -> int:
-    data = read_data(options.file, options.kind, options.target)
+    data = read_data(options.file, options.kind, options.target, options.has_header)
     scale = options.scale or ("standard" if data.is_embedded else "none")
     warn_of_facts(data, scale)
     scaler = None if scale == "none" else FeatureScaler(scale).fit(data.X)
     X = data.X if scaler is None else scaler.transform(data.X)
     model = opt.model_of(options)
     begin = time.perf_counter()
-    model.fit(X, data.y)
+    with working("training"):
+        model.fit(X, data.y)
     seconds = time.perf_counter() - begin
     certificate = certificate_of(model, X, data.y)
     path = options.model or Path(f"{data.name}.model")
     files = save_model(path, model, scaler, data.classes)
+    if options.json is not None:
+        record = {"data": data.name, "model": model.get_params(), "certificate": certificate}
+        write_json(options.json, {**record, "seconds": seconds, "files": list(map(str, files))})
     is_optimal = certificate["kkt_violation"] <= 1.05 * options.tol
     rows = [
         ("data", describe(data, scale)),
         ("model", str(model)),
         ("status", Status(model.fit_status_).name.lower()),
         ("iterations", int(np.sum(model.n_iter_))),
-        ("seconds", seconds_text(seconds)),
+        ("time", seconds_text(seconds)),
         ("support vectors", len(model.support_)),
     ]
     if options.kind != "one-class":
@@ -66,7 +71,4 @@ def run(options: Any) -> int:
     )
     verdict = "Optimal" if is_optimal else "NOT optimal"
     print(f"{verdict} to a KKT violation of {options.tol:g}.")
-    if options.json is not None:
-        record = {"data": data.name, "model": model.get_params(), "certificate": certificate}
-        write_json(options.json, {**record, "seconds": seconds, "files": list(map(str, files))})
     return 0 if is_optimal else DIFFERENT

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..estimators.leave_one_out import leave_one_out
+from ..report.html_parts import seconds_text
 from . import options as opt
 from .cv_command import fixed_gamma
 from .data import read_data
 from .facts import describe, warn_of_facts
 from .failure import INTERRUPTED
-from .output import print_facts, seconds_text, write_json
+from .output import print_facts, working, write_json
 from .scaling import FeatureScaler
 
 HELP = "exact leave-one-out values of one SVM"
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Any) -> int:
-    data = read_data(options.file, options.kind, options.target)
+    data = read_data(options.file, options.kind, options.target, options.has_header)
     scale = options.scale or ("standard" if data.is_embedded else "none")
     warn_of_facts(data, scale)
     # Scaled once by all rows: a scaling of its own for every row would leave nothing to share.
@@ -42,25 +43,29 @@ def run(options: Any) -> int:
     model.set_params(gamma=fixed_gamma(model, X))
     code = 0
     try:
-        result = leave_one_out(model, X, data.y)
+        with working("leaving out one row after the other"):
+            result = leave_one_out(model, X, data.y)
     except KeyboardInterrupt as interrupt:
-        result, code = interrupt.partial, INTERRUPTED  # type: ignore[attr-defined]
+        if not hasattr(interrupt, "partial"):  # before the first row
+            raise
+        result, code = interrupt.partial, INTERRUPTED
     values = result.decision_function_
-    print_facts(
-        [
-            ("data", describe(data, scale)),
-            ("model", str(model)),
-            ("rows done", f"{int(np.sum(~np.isnan(values).reshape(len(values), -1)[:, 0]))}"),
-            ("score", f"{result.score_:.4f}"),
-            ("refits", f"{result.n_refits_} of {len(values)} rows"),
-            ("iterations", result.n_iter_),
-            ("time", seconds_text(result.full_time_ + result.refit_time_)),
-        ]
-    )
     if options.output is not None:
         np.savetxt(options.output, values, fmt="%.17g")
     if options.json is not None:
         record = {"data": data.name, "model": model.get_params(), "score": result.score_}
         record |= {"n_refits": result.n_refits_, "n_iter": result.n_iter_}
         write_json(options.json, {**record, "decision_function": values})
+    n_done = int(np.sum(~np.isnan(values).reshape(len(values), -1)[:, 0]))
+    print_facts(
+        [
+            ("data", describe(data, scale)),
+            ("model", str(model)),
+            ("rows done", f"{n_done} of {len(values)}"),
+            ("score", f"{result.score_:.4f}"),
+            ("refits", f"{result.n_refits_} of {n_done} rows"),
+            ("iterations", result.n_iter_),
+            ("time", seconds_text(result.full_time_ + result.refit_time_)),
+        ]
+    )
     return code

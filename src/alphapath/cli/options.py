@@ -24,7 +24,7 @@ def add_data(parser: argparse.ArgumentParser, scale: bool = True) -> None:
         metavar="FILE",
         help="LIBSVM or CSV file, also .gz or .bz2; without one, a data set of scikit-learn",
     )
-    group.add_argument("--target", metavar="NAME", help="the target column of a CSV file")
+    add_columns(group, "the target column of a CSV file")
     if scale:
         group.add_argument(
             "--scale",
@@ -32,6 +32,19 @@ def add_data(parser: argparse.ArgumentParser, scale: bool = True) -> None:
             help="scale features by training rows: to [-1, 1] or to mean 0 and deviation 1 "
             "(default: none; standard for the embedded data)",
         )
+
+
+def add_columns(group: Any, words: str) -> None:
+    """Which columns a CSV file has."""
+    group.add_argument(
+        "--target", metavar="NAME", help=f"{words} (its number, from 1, with --no-header)"
+    )
+    group.add_argument(
+        "--no-header",
+        dest="has_header",
+        action="store_false",
+        help="the CSV file begins with a row and not with the names of columns",
+    )
 
 
 def add_model(parser: argparse.ArgumentParser, kinds: dict[str, str] | None = None) -> None:

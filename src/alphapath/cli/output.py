@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from ..report.record import plain
@@ -18,11 +20,30 @@ from ..report.record import plain
 PLAIN_WIDTH = 110
 
 
+class PipeConsole(Console):
+    """A console that leaves a broken pipe to the command, which knows what is still to do."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def make_console() -> Console:
     """Colours on a terminal, plain text elsewhere."""
-    return Console(
+    return PipeConsole(
         width=None if sys.stdout.isatty() else PLAIN_WIDTH, highlight=False, soft_wrap=False
     )
+
+
+@contextmanager
+def working(words: str) -> Iterator[None]:
+    """Shows that work goes on, and for how long, on a terminal; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        progress.add_task(words, total=None)
+        yield
 
 
 def print_facts(rows: Iterable[tuple[str, Any]], title: str = "") -> None:
@@ -49,8 +70,3 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: st
 def write_json(path: Path, record: dict[str, Any]) -> None:
     """The record as strict JSON: nan and infinities become null."""
     path.write_text(json.dumps(plain(record), indent=1, allow_nan=False) + "\n", encoding="utf-8")
-
-
-def seconds_text(seconds: float) -> str:
-    """A duration with three digits."""
-    return f"{1000 * seconds:.3g} ms" if seconds < 1.0 else f"{seconds:.3g} s"

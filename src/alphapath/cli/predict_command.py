@@ -15,6 +15,7 @@ import numpy as np
 from .csv_file import read_csv
 from .data import encode_labels, integer_labels, looks_like_svmlight, numbers
 from .model_file import StoredModel, load_model
+from .options import add_columns
 from .svmlight_file import read_svmlight
 
 HELP = "predict with a LIBSVM model file"
@@ -23,18 +24,16 @@ EXAMPLE = "alphapath predict test.svm train.model predictions.txt"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="LIBSVM or CSV file")
-    parser.add_argument("model", type=Path, metavar="MODEL", help="LIBSVM model file")
+    parser.add_argument("trained", type=Path, metavar="MODEL", help="LIBSVM model file")
     parser.add_argument(
         "output", nargs="?", type=Path, metavar="OUTPUT", help="default: the standard output"
     )
-    parser.add_argument(
-        "--target", metavar="NAME", help="the column of a CSV file to compare with, if any"
-    )
+    add_columns(parser, "the column of a CSV file to compare with, if any")
 
 
 def run(options: Any) -> int:
-    X, texts = read_rows(options.file, options.target)
-    stored = load_model(options.model, X.shape[1])
+    X, texts = read_rows(options.file, options.target, options.has_header)
+    stored = load_model(options.trained, X.shape[1])
     found = stored.predict(X)
     lines = "".join(f"{label}\n" for label in as_texts(found))
     if options.output is None:
@@ -46,12 +45,12 @@ def run(options: Any) -> int:
     return 0
 
 
-def read_rows(path: Path, target: str | None) -> tuple[Any, Any]:
+def read_rows(path: Path, target: str | None, has_header: bool) -> tuple[Any, Any]:
     """Rows, and targets where the file has them."""
     if looks_like_svmlight(path):
         X, y, _ = read_svmlight(path)
         return X, y
-    return read_csv(path, target, needs_target=False)
+    return read_csv(path, target, needs_target=False, has_header=has_header)
 
 
 def as_texts(found: Any) -> list[str]:
@@ -69,7 +68,11 @@ def report(options: Any, stored: StoredModel, found: Any, given: Any) -> None:
         error = float(np.mean((found - y) ** 2))
         rows = [("mean squared error", f"{error:.6g}")]
     else:
-        if stored.classes is not None:
+        if stored.classes is not None and not isinstance(given, list):
+            # A LIBSVM file has the numbers of the classes and not their names.
+            names = dict(enumerate(stored.classes))
+            y = np.array([names.get(k, "") for k in integer_labels(options.file, given).tolist()])
+        elif stored.classes is not None:
             y = np.asarray(given)
         elif isinstance(given, list):
             y = encode_labels(given)[0]

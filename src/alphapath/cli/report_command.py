@@ -1,7 +1,7 @@
-"""Make the HTML report again from the JSON results of a search.
+"""Make the HTML report of a search from its JSON results, or from its journal.
 
-For a search that is still running with --journal: start the same search beside it with a short
---time-limit. It takes over what is finished and reports the rest as not run.
+The journal may be that of a search which is still running, or was killed: cells that are not
+finished are shown as such.
 """
 
 from __future__ import annotations
@@ -12,26 +12,42 @@ from pathlib import Path
 from typing import Any
 
 from ..report.html import render
-from ..report.record import check_record
+from ..report.record import check_record, record_search
 from .output import print_facts
 from .text_file import fault, open_text
 
-HELP = "make the HTML report of a search from its JSON results"
+HELP = "make the HTML report of a search from its JSON results or its journal"
 EXAMPLE = "alphapath report results.json --output report.html"
+#: How every SQLite file, and so every journal, begins.
+SQLITE = b"SQLite format 3\0"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="RESULTS", help="JSON file of alphapath search")
+    parser.add_argument(
+        "file", type=Path, metavar="RESULTS", help="JSON file or journal of alphapath search"
+    )
     parser.add_argument("--output", type=Path, default=Path("report.html"), metavar="FILE")
 
 
 def run(options: Any) -> int:
-    with open_text(options.file) as file:
+    record = read_record(options.file)
+    options.output.write_text(render(record), encoding="utf-8")
+    status = record["cv_results"].get("status", [])
+    n_done = sum(one != "not_run" for one in status)
+    print_facts([("finished", f"{n_done} of {len(status)} cells"), ("written", options.output)])
+    return 0
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """The record in a JSON file, or that of what a journal holds now."""
+    if path.is_file():
+        with path.open("rb") as file:
+            if file.read(len(SQLITE)) == SQLITE:
+                return record_search(path, name=path.stem)
+    with open_text(path) as file:
         text = file.read()
     try:
         record = json.loads(text)
     except json.JSONDecodeError as error:
-        raise fault(options.file, error.lineno, f"this is no JSON: {error.msg}") from None
-    options.output.write_text(render(check_record(record, str(options.file))), encoding="utf-8")
-    print_facts([("written", options.output)])
-    return 0
+        raise fault(path, error.lineno, f"this is no JSON: {error.msg}") from None
+    return check_record(record, str(path))

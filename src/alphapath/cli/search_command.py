@@ -17,9 +17,11 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from ..model_selection import SearchProgress, SVMSearchCV, one_standard_error
+from ..report.curve_record import record_curve
 from ..report.html import render
-from ..report.html_parts import params_text
+from ..report.html_parts import n_splits, params_text, seconds_text
 from ..report.record import record_search
+from ..report.validation_display import SCORE_NAMES
 from . import options as opt
 from .cv_command import KINDS, make_folds
 from .data import Data, read_data
@@ -27,8 +29,9 @@ from .facts import certificate_of, describe, warn_of_facts
 from .failure import INTERRUPTED, REFUSED
 from .grid_options import add_grid, make_grid
 from .model_file import save_model
-from .output import print_facts, print_table, seconds_text, write_json
+from .output import print_facts, print_table, working, write_json
 from .scaling import FeatureScaler
+from .trace import check_traceable, trace_along_c
 
 HELP = "search C and gamma by cross-validation: the main job"
 EXAMPLE = "alphapath search train.svm --log2c -3,9,2 --log2g -9,1,2 --report report.html"
@@ -53,7 +56,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--count-cold",
         action="store_true",
-        help="search a second time from zero everywhere, to count the iterations that were saved",
+        help="search a second time from zero everywhere, to count the iterations that were saved "
+        "(always for the embedded data)",
+    )
+    parser.add_argument(
+        "--path",
+        action="store_true",
+        help="also follow C exactly through its range, at the other chosen parameters (two "
+        "classes or a regression; always for the embedded data)",
     )
     files = parser.add_argument_group("files")
     files.add_argument("--model", type=Path, metavar="FILE", help="default: NAME.model")
@@ -64,9 +74,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Any) -> int:
-    data = read_data(options.file, options.kind, options.target)
+    data = read_data(options.file, options.kind, options.target, options.has_header)
     scale = options.scale or ("standard" if data.is_embedded else "none")
     warn_of_facts(data, scale)
+    if options.path:
+        check_traceable(data, options.kind)
     search = make_search(options, scale)
     begin = time.perf_counter()
     code = 0
@@ -80,8 +92,11 @@ def run(options: Any) -> int:
             raise
     seconds = time.perf_counter() - begin - getattr(search, "refit_time_", 0.0)
     extra = write_model(options, data, search) if hasattr(search, "best_estimator_") else {}
-    if options.count_cold and code == 0:
-        extra["n_iter_cold"] = count_cold(search, data)
+    if code == 0:
+        try:
+            add_extras(options, data, scale, search, extra)
+        except KeyboardInterrupt:  # what the search found is still to be written
+            code = INTERRUPTED
     record = record_search(
         search,
         X=data.X,
@@ -93,12 +108,11 @@ def run(options: Any) -> int:
         scale=scale,
         **extra,
     )
-    show(data, scale, record)
     json_file = options.json or Path(f"{data.name}.json")
     write_json(json_file, record)
     options.report.write_text(render(record), encoding="utf-8")
     files = [*record.get("files", {}).values(), str(json_file), str(options.report)]
-    print_facts([("written           ", ", ".join(files))])
+    show(data, scale, record, files)
     if "best" not in record:
         return code or REFUSED
     return code
@@ -142,19 +156,74 @@ def write_model(options: Any, data: Data, search: Any) -> dict[str, Any]:
     }
 
 
+def add_extras(options: Any, data: Data, scale: str, search: Any, extra: dict[str, Any]) -> None:
+    """What was asked for besides the search; the embedded data show all there is."""
+    if options.count_cold or data.is_embedded:
+        with working("counting what a search from zero takes"):
+            extra["n_iter_cold"] = count_cold(search, data)
+    if (options.path or data.is_embedded) and hasattr(search, "best_params_"):
+        with working("following C in every fold"):
+            extra["validation_path"] = trace_path(options, data, scale, search.best_params_)
+
+
 def count_cold(search: Any, data: Data) -> int:
     """Iterations of the same search where every solve begins from zero."""
     cold = clone(search).set_params(seeding="none", refit=False, journal=None, time_limit=None)
     return int(np.sum(cold.fit(data.X, data.y).cv_results_["n_iter"]))
 
 
-def show(data: Data, scale: str, record: dict[str, Any]) -> None:
-    """The best cells, and what was chosen."""
+def trace_path(
+    options: Any, data: Data, scale: str, chosen: dict[str, Any]
+) -> dict[str, Any] | None:
+    """The exact error along C at the chosen gamma; None where the grid has one C only."""
+    C_values = next(iter(make_grid(options).values()))
+    if min(C_values) == max(C_values):
+        return None
+    fixed = {name.rpartition("__")[2]: value for name, value in chosen.items()}
+    fixed.pop("C")
+    model = opt.make_estimator(options, **fixed)
+    limits = (min(C_values), max(C_values))
+    traced = trace_along_c(model, data, scale, make_folds(options), limits)
+    return record_curve(traced, fixed=fixed, seconds=traced.seconds)
+
+
+def show(data: Data, scale: str, record: dict[str, Any], files: list[str]) -> None:
+    """The best cells, what was chosen and what was written."""
     results = record["cv_results"]
     order = sorted(
         (i for i, mean in enumerate(results["mean_test_score"]) if mean is not None),
         key=lambda i: (-results["mean_test_score"][i], i),
     )
+    if order:
+        show_best(results, order, n_splits(record))
+    n_solved = len(order) * n_splits(record)
+    n_iter = int(np.sum(results["n_iter"]))
+    rows = [
+        ("data", describe(data, scale)),
+        ("search", f"{n_solved} SVMs, {n_iter} iterations in {seconds_text(record['seconds'])}"),
+    ]
+    if not order:
+        rows.append(("best", f"none of the {len(results['params'])} cells was finished"))
+    if "n_iter_cold" in record:
+        rows.append(("iterations from zero", record["n_iter_cold"]))
+    if "best" in record:
+        for name, words in (("best", "best"), ("simplest", "one standard error")):
+            own = record[name]
+            score = f"{own['mean']:.4f} +- {own['error']:.4f}"
+            rows.append((words, f"{params_text(own['params'])}: {score}"))
+    if "path" in record:
+        least = record["path"]["best"]
+        rows.append(("every C", f"C = {least['t']:.4g}: {least['value']:.4f} {words_of(record)}"))
+    if "certificate" in record:
+        own = record["certificate"]
+        chosen = params_text(record["chosen"]["params"])
+        rows.append(("chosen", f"{chosen}; {record['n_support']} support vectors"))
+        quality = f"KKT violation {own['kkt_violation']:.2e}, duality gap {own['duality_gap']:.2e}"
+        rows.append(("certificate", f"{quality} (recomputed from the raw data)"))
+    print_facts([*rows, ("written", ", ".join(files))])
+
+
+def show_best(results: dict[str, Any], order: list[int], n_folds: int) -> None:
     print_table(
         ("parameters", "score", "deviation", "iterations", "seconds", "status"),
         [
@@ -163,34 +232,17 @@ def show(data: Data, scale: str, record: dict[str, Any]) -> None:
                 f"{results['mean_test_score'][i]:.4f}",
                 f"{results['std_test_score'][i]:.4f}",
                 results["n_iter"][i],
-                f"{n_folds(results) * results['mean_fit_time'][i]:.3f}",
+                f"{n_folds * results['mean_fit_time'][i]:.3f}",
                 results["status"][i],
             )
             for i in order[:N_SHOWN]
         ],
         title=f"The best {min(N_SHOWN, len(order))} of {len(results['params'])} cells",
     )
-    n_solved = len(order) * n_folds(results)
-    n_iter = int(np.sum(results["n_iter"]))
-    rows = [
-        ("data", describe(data, scale)),
-        ("search", f"{n_solved} SVMs, {n_iter} iterations in {seconds_text(record['seconds'])}"),
-    ]
-    if "n_iter_cold" in record:
-        rows.append(("iterations from zero", record["n_iter_cold"]))
-    if "best" in record:
-        for name, words in (("best", "best"), ("simplest", "one standard error")):
-            own = record[name]
-            score = f"{own['mean']:.4f} +- {own['error']:.4f}"
-            rows.append((words, f"{params_text(own['params'])}: {score}"))
-    if "certificate" in record:
-        own = record["certificate"]
-        chosen = params_text(record["chosen"]["params"])
-        rows.append(("chosen", f"{chosen}; {record['n_support']} support vectors"))
-        quality = f"KKT violation {own['kkt_violation']:.2e}, duality gap {own['duality_gap']:.2e}"
-        rows.append(("certificate", f"{quality} (recomputed from the raw data)"))
-    print_facts(rows)
 
 
-def n_folds(results: dict[str, Any]) -> int:
-    return sum(key.startswith("split") and key.endswith("_test_score") for key in results)
+def words_of(record: dict[str, Any]) -> str:
+    """The metric of the path and what it cost."""
+    path = record["path"]
+    took = seconds_text(path["seconds"])
+    return f"{SCORE_NAMES[path['metric']]}, exact on {len(path['first'])} pieces in {took}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,11 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_svmlight_file
 
-from .text_file import fault, open_text
+from .text_file import LARGEST, fault, is_number, open_text, too_large
 
-ENTRY = re.compile(r"(\d{1,10}):(\S+)\Z")
+ENTRY = re.compile(r"(\d+):(\S+)\Z")
+#: Indices of sparse arrays are of 32 bits.
+MAX_INDEX = 2**31 - 2
 
 
 def is_svmlight_line(line: str) -> bool:
@@ -31,7 +32,12 @@ def read_svmlight(path: Path) -> tuple[Any, Any, bool]:
         pass
     try:
         X, y = load_svmlight_file(str(path), zero_based="auto")
-        is_sound = bool(np.all(np.isfinite(X.data)) and np.all(np.isfinite(y)) and X.shape[0])
+        is_sound = bool(
+            X.shape[0]
+            and np.all(np.isfinite(y))
+            and np.all(np.abs(X.data) <= LARGEST)  # nan is not
+            and X.shape[1] <= MAX_INDEX
+        )
     except (ValueError, OSError, OverflowError, EOFError):
         is_sound = False
     if not is_sound:
@@ -68,15 +74,12 @@ def find_fault(path: Path) -> None:
                     raise fault(path, number, f"{word[:40]!r} is not of the form index:value")
                 if not is_number(match[2]):
                     raise fault(path, number, f"{match[2][:40]!r} is not a finite number")
+                if abs(float(match[2])) > LARGEST:
+                    raise fault(path, number, too_large(match[2]))
+                if len(match[1]) > 10 or int(match[1]) > MAX_INDEX:
+                    raise fault(path, number, f"index {match[1][:20]} is above {MAX_INDEX}")
                 if int(match[1]) <= previous:
                     raise fault(path, number, f"index {match[1]} is not larger than the one before")
                 previous = int(match[1])
     if n_rows == 0:
         raise fault(path, 1, "the file has no rows")
-
-
-def is_number(word: str) -> bool:
-    try:
-        return math.isfinite(float(word))
-    except ValueError:
-        return False

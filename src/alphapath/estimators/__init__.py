@@ -7,6 +7,7 @@ from .margin_monitor import MarginMonitor
 from .maxminover import OneClassMaxMinOver
 from .one_class import OneClassSVM
 from .quadratic_loss import QuadraticLossSVC
+from .rank import RankSVM
 from .smooth import SmoothSVC, SmoothSVR
 from .svc import SVC
 from .svr import SVR
@@ -20,6 +21,7 @@ __all__ = [
     "OneClassMaxMinOver",
     "OneClassSVM",
     "QuadraticLossSVC",
+    "RankSVM",
     "SmoothSVC",
     "SmoothSVR",
     "TransductiveSVC",

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..certificate import Certificate, certify
+from ..gpu import DEVICES, make_store
 from ..kernels import KernelStore, Precomputed
 from ..problem import FloatArray, KernelView, Problem
 from ..solution import Info, Status
@@ -57,6 +58,8 @@ class BaseSVM(ModelExchange, BaseEstimator):
         "memory_limit": [None, str, Interval(Integral, 1, None, closed="left")],
         "time_limit": [None, POSITIVE],
     }
+    #: Of models whose kernel may live on a GPU.
+    _device_constraint: ClassVar[dict[str, list[Any]]] = {"device": [StrOptions(set(DEVICES))]}
     #: What y is: class labels, numbers, or ignored.
     _targets: ClassVar[Literal["labels", "numbers", "ignored"]]
 
@@ -80,6 +83,11 @@ class BaseSVM(ModelExchange, BaseEstimator):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = self.kernel != "precomputed"
         return tags
+
+    @property
+    def _device(self) -> str:
+        """Where the kernel lives; models that know no other device stay on the processor."""
+        return getattr(self, "device", "cpu")
 
     # -- what a model says about itself
 
@@ -152,8 +160,8 @@ class BaseSVM(ModelExchange, BaseEstimator):
         budget = training.Budget(self.tol, self.max_iter, self.time_limit)
         merged = self._prepare(X, y, sample_weight, merge=True)
         scale = self._weight_scale(merged.targets, merged.weights)
-        store = KernelStore(merged.X, memory_limit=self.memory_limit)
-        view = store.view(self._kernel, tol=self.tol)
+        store = make_store(merged.X, self.memory_limit, self._device)
+        view: Any = store.view(self._kernel, tol=self.tol)
         infos, biases, betas = [], [], []
         # One problem at a time: a pair of classes leaves only its support vectors behind.
         for solution in budget.solve(

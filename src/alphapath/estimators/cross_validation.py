@@ -13,6 +13,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 from sklearn.utils.validation import _num_samples
 
+from ..gpu import DeviceStore
 from ..search.chain import Limits
 from ..search.folds import solve_chains
 from ..search.parents import check_seeding
@@ -20,7 +21,7 @@ from .base import BaseSVM
 from .fold_models import FoldModels
 from .fold_sets import Split
 from .fold_table import FoldTable, Scoring, score_accuracy
-from .own import as_own
+from .own import as_own, on_device
 from .smooth_base import BaseSmooth
 from .smooth_folds import SmoothFolds, check_smooth_seeding
 
@@ -43,6 +44,7 @@ def cross_validate(
     return_estimator: bool = False,
     return_indices: bool = False,
     error_score: Any = np.nan,
+    device: str | None = None,
 ) -> dict[str, Any]:
     """Cross-validate an SVM: scikit-learn's answers for a fraction of its time.
 
@@ -83,6 +85,8 @@ def cross_validate(
         As in scikit-learn. For an estimator of scikit-learn, so are the returned ones.
     error_score : "raise" or number, default=nan
         The score of a fold whose training set is refused (one class only, say).
+    device : {"cpu", "cuda", "auto"} or None, default=None
+        None for the estimator's own. On a GPU all folds are solved at the same time, from zero.
 
     Returns
     -------
@@ -121,7 +125,7 @@ def cross_validate(
     begin = time.perf_counter()
     is_smooth = isinstance(estimator, BaseSmooth)
     (check_smooth_seeding if is_smooth else check_seeding)(seeding)
-    model = estimator if is_smooth else as_own(estimator)
+    model = estimator if is_smooth else as_own(on_device(estimator, device))
     sample_weight = read_params(params)
     X, y, groups = indexable(X, y, groups)
     splits = make_splits(cv, X, y, groups, is_classifier(model))
@@ -159,6 +163,8 @@ class DualRun:
         self.folds = FoldModels(model, *data, splits)
         self.keep_train = keep_train
         limits = Limits(model.tol, model.max_iter, model.time_limit)
+        if seeding == "auto" and isinstance(self.folds.store, DeviceStore):
+            seeding = "none"  # all folds are solved at the same time
         self.chains = self.folds.make_chains(seeding, limits)
 
     def solve(self, n_jobs: int | None) -> Iterator[tuple[int, list[Any]]]:

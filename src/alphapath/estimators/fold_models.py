@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from ..kernels import KernelStore
+from ..gpu import make_store
 from ..problem import FloatArray, Problem
 from ..search.chain import FoldChain, Limits
 from ..search.parents import FULL, Plan, make_plan
@@ -62,7 +62,7 @@ class FoldModels(FoldSets):
         model: BaseSVM = clone(estimator)
         model._validate_params()
         super().__init__(model, model._prepare(X, y, sample_weight, merge=False), splits)
-        self.store = KernelStore(self.rows.X, memory_limit=estimator.memory_limit)
+        self.store = make_store(self.rows.X, estimator.memory_limit, estimator._device)
         kernel = estimator.kernel
         self.has_own_kernels = estimator.gamma == "scale" and kernel in ("rbf", "poly", "sigmoid")
         if self.has_own_kernels:
@@ -140,9 +140,8 @@ def reduce_solution(
     train, test = sets.splits[fold]
     own, rows = sets.training_set(fold), sets.rows
     sign = sets.sign_of(fold)
-    values = sign * solution.decision_values
     beta = solution.beta[train]
-    if int(own.times.max()) > 1:
+    if own.has_repeats:
         weights = rows.weights * own.times
         merged = MergedRows(None, rows.targets, weights, train, rows.weights[train])
         beta = merged.spread(solution.beta, factor * own.scale)
@@ -152,8 +151,8 @@ def reduce_solution(
         sign * beta[support],
         sign * solution.bias,
         solution.info,
-        values[test],
-        values[train] if keep_train else None,
+        sign * solution.decision_values_at(test),
+        sign * solution.decision_values_at(train) if keep_train else None,
     )
 
 

@@ -30,6 +30,7 @@ class TrainingSet:
 
     model: BaseSVM  # unfitted, with the classes and class weights of these rows
     times: FloatArray
+    has_repeats: bool  # whether a row is drawn more than once
     scale: FloatArray
     weights: FloatArray
     codes: NDArray[np.intp]  # the classes present, by their number in all data
@@ -101,4 +102,5 @@ class FoldSets:
             model = copy.copy(model)
             scale = np.zeros_like(drawn)
             scale[train] = model._weight_scale(targets[train], rows.weights[train])
-        return TrainingSet(model, times, scale, scale * drawn, codes)
+        has_repeats = bool(times.max() > 1.0)
+        return TrainingSet(model, times, has_repeats, scale, scale * drawn, codes)

@@ -14,8 +14,12 @@ from ..problem import FloatArray
 
 def encode_labels(y: Any, sample_weight: FloatArray) -> tuple[NDArray[Any], FloatArray]:
     """The classes, at least two and each with a positive weight, and the number of each row's."""
-    check_classification_targets(y)
+    is_whole = has_whole_numbers(y)
+    if not is_whole:
+        check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
+    if is_whole and 2 * len(classes) > len(y):  # it has a warning for so many
+        check_classification_targets(y)
     if len(classes) < 2:
         raise ValueError(
             f"y has one class only, {classes[0]}; a classifier needs at least two classes."
@@ -27,6 +31,14 @@ def encode_labels(y: Any, sample_weight: FloatArray) -> tuple[NDArray[Any], Floa
             f"row of each class a positive weight, or leave the class out of y."
         )
     return classes, codes.astype(np.float64)
+
+
+def has_whole_numbers(y: Any) -> bool:
+    """Whether y is a plain array that can only be labels: no need for scikit-learn's check, which
+    takes longer than a small fit."""
+    if type(y) is not np.ndarray or y.ndim != 1:
+        return False
+    return y.dtype.kind in "iub" or (y.dtype.kind == "f" and bool((y == np.floor(y)).all()))
 
 
 def weigh_classes(

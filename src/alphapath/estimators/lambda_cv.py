@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,37 +12,39 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_array
 
-from ..paths.quadratic_path import follow
-from ..paths.quadratic_validation import StepCurve, pool_errors
+from ..paths.follow_lambda import follow
+from ..paths.validation import ValidationCurve, average_curves
 from .quadratic_loss import QuadraticLossSVC
 
 
 @dataclass(frozen=True, eq=False)
 class LambdaCVResult:
-    """Error over all folds as a function of lambda.
+    """The error of every fold and their mean, over all lambda.
 
     Parameters
     ----------
-    curve_ : StepCurve
-        Wrong labels over all held-out rows, divided by their number.
-    fold_curves_ : list of StepCurve
-    n_events_ : list of int
+    curve : ValidationCurve
+        The mean over the folds of the share of wrong labels.
+    fold_curves : tuple of ValidationCurve
+    n_events : tuple of int
         Set changes of each fold's path.
+    seconds : float
     """
 
-    curve_: StepCurve
-    fold_curves_: list[StepCurve]
-    n_events_: list[int]
+    curve: ValidationCurve
+    fold_curves: tuple[ValidationCurve, ...]
+    n_events: tuple[int, ...]
+    seconds: float
 
     @property
-    def best_lambda_(self) -> float:
+    def best_lam(self) -> float:
         """The lambda of the least error; the middle of the longest such interval."""
-        return self.curve_.best_lambda_
+        return self.curve.best_t
 
     @property
-    def best_error_(self) -> float:
+    def best_score(self) -> float:
         """The least error that any lambda of the range has."""
-        return self.curve_.best_
+        return self.curve.best_value
 
 
 def cross_validate_path(
@@ -50,10 +53,11 @@ def cross_validate_path(
     y: ArrayLike,
     *,
     cv: Any = 5,
+    groups: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     lam_to: float = 1e-5,
 ) -> LambdaCVResult:
-    """Follow one path a fold and add up their errors on the rows held out.
+    """Follow one path a fold, each validated on the rows held out.
 
     Parameters
     ----------
@@ -61,6 +65,8 @@ def cross_validate_path(
         Its `lam` plays no part.
     X, y : as for its `fit`
     cv : int, splitter or iterable of (train, test)
+    groups : array of shape (n,) or None
+        For the splitter.
     sample_weight : array of shape (n,) or None
         Weights of the losses while training; every held-out row counts once.
     lam_to : float
@@ -73,25 +79,28 @@ def cross_validate_path(
     >>> from alphapath.model_selection import cross_validate_path
     >>> X, y = make_moons(60, noise=0.3, random_state=0)
     >>> result = cross_validate_path(QuadraticLossSVC(gamma=1.0), X, y, cv=3)
-    >>> best = QuadraticLossSVC(gamma=1.0, lam=result.best_lambda_).fit(X, y)
+    >>> best = QuadraticLossSVC(gamma=1.0, lam=result.best_lam).fit(X, y)
     >>> bool(best.score(X, y) > 0.8)
     True
     """
+    begin = time.perf_counter()
     X = check_array(X, accept_sparse="csr", dtype=np.float64)
     labels = np.asarray(y)
-    splits = list(check_cv(cv, labels, classifier=True).split(X, labels))
+    splits = list(check_cv(cv, labels, classifier=True).split(X, labels, groups))
     is_matrix = estimator.kernel == "precomputed"
     models = []
     for train, _ in splits:
         rows = X[np.ix_(train, train)] if is_matrix else _safe_indexing(X, train)
         weights = None if sample_weight is None else np.asarray(sample_weight)[train]
         models.append(estimator._path_model(rows, labels[train], weights))
-    start = max(model.start_lambda for model, _ in models)
-    curves, n_events, sizes = [], [], []
-    for (train, test), (model, rows) in zip(splits, models, strict=True):
-        path = follow(model, rows, np.unique(labels[train]), start, lam_to)
+    start = max(model.start_lambda for model in models)
+    curves: list[Any] = []
+    n_events = []
+    for (train, test), model in zip(splits, models, strict=True):
+        path = follow(model, np.unique(labels[train]), start, lam_to)
         held_out = X[np.ix_(test, train)] if is_matrix else _safe_indexing(X, test)
         curves.append(path.validate(held_out, labels[test]))
         n_events.append(path.info_.n_events)
-        sizes.append(len(test))
-    return LambdaCVResult(pool_errors(curves, sizes), curves, n_events)
+    mean = average_curves(curves, np.full(len(curves), 1.0 / len(curves)))
+    seconds = time.perf_counter() - begin
+    return LambdaCVResult(mean, tuple(curves), tuple(n_events), seconds)

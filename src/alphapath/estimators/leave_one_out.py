@@ -15,13 +15,14 @@ from ..kernels import KernelStore
 from ..problem import FloatArray
 from ..search.chain import Limits
 from ..search.leave_one_out import Refits, Unfinished, check_seeding, refit_without
-from ..solution import Solution
+from ..solution import Info, Solution
 from ..solvers import smooth_newton
 from ..solvers.smooth_removal import leave_out
 from .base import BaseSVM
 from .own import as_own
 from .smooth_base import BaseSmooth
 from .smooth_folds import check_smooth_seeding
+from .training import Budget, overall_status, warn_unsolved
 
 
 @dataclass(frozen=True)
@@ -243,8 +244,16 @@ class SmoothRun(Run):
             self.n_refits += int(np.count_nonzero(left_out.n_iter))
             self.n_iter += full.info.n_iter + int(left_out.n_iter.sum())
             self.refit_time += time.perf_counter() - middle
+            self._warn([full.info, *left_out.refits])
             if left_out.reason is not None:
                 raise Unfinished(Refits(left_out.values, left_out.n_iter), left_out.reason)
+
+    def _warn(self, infos: list[Info]) -> None:
+        """Say so where a model is not the optimum: what follows from it is not exact either."""
+        model = self.model
+        budget = Budget(model.tol, model.max_iter, model.time_limit)
+        violation = max(info.kkt_violation for info in infos)
+        warn_unsolved(overall_status(infos), budget, violation)
 
 
 def _check_classes(model: Any, codes: FloatArray, weights: FloatArray) -> None:

@@ -33,6 +33,8 @@ from ..errors import ModelFileError
 from ..problem import FloatArray
 
 SVM_TYPES = ("c_svc", "epsilon_svr", "one_class")
+#: Other ways to state what is minimised; the decision function of the model is the same.
+NU_TYPES = {"nu_svc": "c_svc", "nu_svr": "epsilon_svr"}
 KERNEL_TYPES = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
 #: Header entries that each kernel must have.
 KERNEL_NUMBERS = {
@@ -127,7 +129,8 @@ class ModelReader:
 
     def read(self) -> LibsvmModel:
         self.read_header()
-        svm_type = self.choice("svm_type", SVM_TYPES)
+        svm_type = self.choice("svm_type", (*SVM_TYPES, *NU_TYPES))
+        svm_type = NU_TYPES.get(svm_type, svm_type)
         kernel_type = self.choice("kernel_type", KERNEL_TYPES)
         is_classifier = svm_type == "c_svc"
         n_classes = self.integer("nr_class", 2, MAX_INDEX)

@@ -49,7 +49,7 @@ def to_libsvm(estimator: Any) -> LibsvmModel:
         coef=sign * estimator.dual_coef_,
         vectors=vectors,
         degree=int(estimator.degree),
-        gamma=estimator._gamma,
+        gamma=getattr(estimator._kernel, "gamma", 0.0),
         coef0=float(estimator.coef0),
         labels=integer_labels(estimator.classes_) if is_classifier else [],
         n_support=estimator.n_support_.tolist() if is_classifier else [],

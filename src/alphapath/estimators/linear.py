@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -20,7 +21,7 @@ from ..problem import FloatArray
 from ..solution import Status
 from ..solvers import gradient, margin_newton, pegasos
 from ..solvers.margin_rows import read_rows
-from . import training
+from . import linear_bridge, training
 from .base import POSITIVE
 from .labels import encode_labels, weigh_classes
 
@@ -30,8 +31,8 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
 
     Trained in the primal, on dense or sparse data of float64 or float32, read in place. With the
     defaults the answers are those of scikit-learn's `LinearSVC`, to a duality gap that is reported.
-    More than two classes are handled one against the rest. `alphapath.model_selection` has
-    `linear_c_search`, which finds C over a whole grid for little more than a fit.
+    More than two classes are handled one against the rest. `SVMSearchCV` searches C (and whatever
+    else) for little more than a fit; `linear_c_search` is LIBLINEAR's search, with its grid.
 
     Parameters
     ----------
@@ -172,12 +173,30 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         self, X: Any, y: Any, sample_weight: ArrayLike | None
     ) -> list[MarginProblem]:
         """One problem a column of the decision values, all on one X."""
+        X, codes, sample = self._prepare(X, y, sample_weight)
+        return self._problems_on(X, codes, self._weigh(codes, sample))
+
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None
+    ) -> tuple[Any, NDArray[np.intp], FloatArray]:
+        """X, the number of each row's class, and the sample weights, checked."""
         X, y = self._check_rows(X, y)
         sample = training.check_weights(sample_weight, X)
         self.classes_, codes = encode_labels(y, sample)
-        self.class_weight_ = weigh_classes(self.class_weight, self.classes_, codes, sample)
-        weights = sample * self.class_weight_[codes.astype(np.intp)]
+        return X, codes.astype(np.intp), sample
+
+    def _weigh(self, codes: NDArray[np.intp], sample: FloatArray) -> FloatArray:
+        """The weights c of rows of these classes."""
+        self.class_weight_ = weigh_classes(
+            self.class_weight, self.classes_, codes.astype(np.float64), sample
+        )
+        weights = sample * self.class_weight_[codes]
         weights *= self.C if self.lam is None else 1.0 / (self.lam * float(weights.sum()))
+        return weights
+
+    def _problems_on(
+        self, X: Any, codes: NDArray[np.intp], weights: FloatArray
+    ) -> list[MarginProblem]:
         offset = "none" if not self.fit_intercept else "free"
         if self.fit_intercept and self.penalise_intercept:
             offset = "penalised"
@@ -233,7 +252,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
     def _limits(self) -> margin_newton.NewtonLimits:
         return margin_newton.NewtonLimits(self.tol, self.max_iter, self.time_limit)
 
-    def _take(self, solutions: list[MarginSolution]) -> None:
+    def _take(self, solutions: Sequence[Any]) -> None:
         """Set the fitted attributes from one solution a column."""
         self.coef_ = np.stack([solution.coef for solution in solutions])
         self.intercept_ = np.array([solution.bias for solution in solutions])
@@ -254,19 +273,42 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         problems = model._make_problems(X, y, sample_weight)
         return problems[0] if len(problems) == 1 else problems
 
+    def as_sklearn(self) -> Any:
+        """The equivalent scikit-learn LinearSVC, fitted if this one is."""
+        return linear_bridge.to_sklearn(self)
+
+    @classmethod
+    def from_sklearn(cls, estimator: Any) -> Self:
+        """A LinearSVC with the parameters and, if there is one, the model of scikit-learn's."""
+        model = cls()
+        linear_bridge.from_sklearn(model, estimator)
+        return model
+
     def decision_function(self, X: Any) -> FloatArray:
         """Shape (n,) for two classes, else one column a class."""
         check_is_fitted(self, "coef_")
-        X = self._check_rows(X, reset=False)
-        values: FloatArray = np.asarray(X @ self.coef_.T) + self.intercept_
+        values = self._decision_values(X)
         return values[:, 0] if values.shape[1] == 1 else values
+
+    def _decision_values(self, X: Any) -> FloatArray:
+        """One column a problem."""
+        X = self._check_rows(X, reset=False)
+        if sp.issparse(X):
+            values: FloatArray = np.asarray(X @ self.coef_.T)
+        else:
+            values = np.empty((X.shape[0], self.intercept_.size))
+            for rows in training.row_blocks(X):  # float32 is not copied as a whole
+                values[rows] = X[rows] @ self.coef_.T
+        values += self.intercept_
+        return values
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class labels of the rows of X; a decision value of 0 goes to the first class."""
         return self._predictions_of(self.decision_function(X))
 
     def _predictions_of(self, values: FloatArray) -> NDArray[Any]:
-        is_single = values.ndim == 1
-        codes = (values > 0.0).astype(np.intp) if is_single else np.argmax(values, axis=1)
+        """The labels that decision values stand for, one column or one a class."""
+        is_single = values.ndim == 1 or values.shape[1] == 1
+        codes = (values.ravel() > 0.0).astype(np.intp) if is_single else np.argmax(values, axis=1)
         labels: NDArray[Any] = self.classes_.take(codes)
         return labels

@@ -5,7 +5,9 @@ A row whose decision value was v under (w', b') can not have changed its side wh
     |w - w'| |x| + |b - b'| + |w| |x - x'| < |v|
 
 (eq. 2 of Guillory and Bilmes, and its counterpart for moving data in their section 5). Each row
-keeps a reference of its own, so only rows near the boundary are computed again.
+keeps a reference of its own, so only rows near the boundary are computed again. For a kernel
+classifier w = sum_j beta_j phi(z_j) (their eq. 6): |x| is sqrt(k(x, x)) and |w - w'|^2 the kernel
+matrix of the z between the changes of beta; a row that is spared is a kernel row that is spared.
 """
 
 from __future__ import annotations
@@ -15,11 +17,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..kernels import Kernel
 from ..problem import FloatArray
 from ..solvers.margin_rows import read_rows
 
 #: Rounding of decision values, relative to |w| |x| + |b|, against the proof.
 SLACK = 1e-12
+
+
+class _KernelRows:
+    """The rows of X under phi, as products with w = sum_j beta_j phi(z_j)."""
+
+    def __init__(self, kernel: Kernel, X: Any, vectors: Any) -> None:
+        self._kernel, self._X, self._vectors = kernel, X, vectors
+        self._gram: FloatArray = np.asarray(kernel.evaluate(vectors, vectors))
+        self.norms: FloatArray = np.sqrt(np.maximum(np.asarray(kernel.diagonal(X)), 0.0))
+
+    def dots(self, beta: FloatArray, rows: NDArray[np.int32]) -> FloatArray:
+        used = np.flatnonzero(beta)
+        if rows.size == 0 or used.size == 0:
+            return np.zeros(rows.size)
+        values = self._kernel.evaluate(self._X[rows], self._vectors[used])
+        return np.asarray(values @ beta[used])
+
+    def length(self, beta: FloatArray) -> float:
+        """|w|; rounding below 0 is 0."""
+        square: float = float(beta @ (self._gram @ beta))
+        return float(np.sqrt(max(square, 0.0)))
 
 
 class MarginMonitor:
@@ -31,6 +55,10 @@ class MarginMonitor:
         Read in place.
     y : array-like of shape (n,)
         Signs; the loss counts decision values whose sign differs (0 counts as negative).
+    kernel : kernel of `alphapath.kernels` or None
+        None: linear.
+    vectors : array of shape (m, d) or None
+        With a kernel: the z, of which each `coef` has one coefficient.
 
     Attributes
     ----------
@@ -46,14 +74,19 @@ class MarginMonitor:
     2
     """
 
-    def __init__(self, X: Any, y: ArrayLike) -> None:
-        self._rows = read_rows(X)
+    def __init__(
+        self, X: Any, y: ArrayLike, *, kernel: Kernel | None = None, vectors: Any = None
+    ) -> None:
+        if (kernel is None) != (vectors is None):
+            raise ValueError("A kernel and its vectors are given together, or neither of them.")
+        self._has_kernel = kernel is not None
+        self._rows: Any = read_rows(X) if kernel is None else _KernelRows(kernel, X, vectors)
         self._norms: FloatArray = self._rows.norms
         self._is_positive: NDArray[np.bool_] = np.asarray(y, dtype=np.float64) > 0.0
         n = self._norms.size
         if self._is_positive.shape != (n,):
             raise ValueError(f"y has shape {self._is_positive.shape}; X has {n} rows.")
-        self._w = np.zeros(X.shape[1])
+        self._w = np.zeros(X.shape[1] if vectors is None else vectors.shape[0])
         self._b = 0.0
         self._signs = np.zeros(n, dtype=np.bool_)
         # Row i is proven while |x_i| path + drift - reach_i < 0.
@@ -65,6 +98,8 @@ class MarginMonitor:
 
     def move_data(self, X: Any, change: ArrayLike | float) -> None:
         """The rows are now those of X; each moved by at most `change`, one value or one a row."""
+        if self._has_kernel:
+            raise ValueError("Rows under a kernel can not be moved; make a new MarginMonitor.")
         self._rows = read_rows(X)
         bound = np.asarray(change, dtype=np.float64)
         if not (bound >= 0.0).all():
@@ -77,19 +112,24 @@ class MarginMonitor:
         """Whether each x'coef + bias is positive; only rows that may have changed are computed."""
         w = np.ascontiguousarray(np.ravel(coef), dtype=np.float64)
         if w.shape != self._w.shape:
-            raise ValueError(f"coef has {w.size} values; X has {self._w.size} columns.")
-        self._path += float(np.linalg.norm(w - self._w))
+            what = "there are" if self._has_kernel else "X has"
+            kind = "vectors" if self._has_kernel else "columns"
+            raise ValueError(f"coef has {w.size} values; {what} {self._w.size} {kind}.")
+        self._path += self._length(w - self._w)
         self._drift += abs(bias - self._b)
         self._w, self._b = w, float(bias)
         unproven = np.flatnonzero(self._norms * self._path + self._drift >= self._reach)
         values = self._rows.dots(w, unproven.astype(np.int32)) + bias
         self._signs[unproven] = values > 0.0
         norms = self._norms[unproven]
-        slack = SLACK * (norms * (np.linalg.norm(w) + self._path) + abs(bias) + self._drift)
+        slack = SLACK * (norms * (self._length(w) + self._path) + abs(bias) + self._drift)
         self._reach[unproven] = np.abs(values) - slack + norms * self._path + self._drift
         self.n_examined += unproven.size
         self.n_pruned += self._signs.size - unproven.size
         return self._signs.copy()
+
+    def _length(self, w: FloatArray) -> float:
+        return float(self._rows.length(w) if self._has_kernel else np.linalg.norm(w))
 
     def zero_one_loss(self, coef: ArrayLike, bias: float = 0.0) -> float:
         """The share of rows on the wrong side."""

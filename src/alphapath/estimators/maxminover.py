@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from os import PathLike
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,7 +20,7 @@ from ..kernels import Kernel, KernelStore, Precomputed
 from ..problem import FloatArray, KernelView, Problem
 from ..solution import Solution, Status
 from ..solvers import coordinate, maxminover
-from . import training
+from . import libsvm_file, libsvm_model, training
 from .base import BLOCK_VALUES, POSITIVE, RawRows
 from .merge_rows import MergedRows, keep_rows, merge_rows
 
@@ -84,6 +85,7 @@ class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
     array([ 1, -1])
     """
 
+    _targets: ClassVar[Literal["ignored"]] = "ignored"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [POSITIVE],
         "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
@@ -205,6 +207,21 @@ class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
         beta = np.zeros(problem.n)
         beta[self.support_] = self.dual_coef_[0]
         return certify(problem, beta)
+
+    def save_libsvm(self, path: str | PathLike[str]) -> None:
+        """Write the model as a LIBSVM model file of type one_class, which OneClassSVM reads.
+
+        Examples
+        --------
+        >>> OneClassMaxMinOver().fit(X).save_libsvm("model.txt")     # doctest: +SKIP
+        """
+        check_is_fitted(self, "dual_coef_")
+        libsvm_file.write_model(libsvm_model.to_libsvm(self), path)
+
+    @property
+    def intercept_(self) -> FloatArray:
+        """Minus the offset."""
+        return np.array([-self.offset_])
 
     # -- from rows to a problem and back
 

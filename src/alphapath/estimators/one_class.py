@@ -41,6 +41,9 @@ class OneClassSVM(OutlierMixin, OneProblemSVM):
         scikit-learn's `cache_size`.
     time_limit : float or None, default=None
         Seconds after which to stop with what there is.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where the kernel is computed and the problems are solved: "cuda" needs an NVIDIA GPU and
+        CuPy (`pip install alphapath[gpu]`); "auto" takes it for 10,000 rows or more.
 
     Attributes
     ----------
@@ -66,6 +69,7 @@ class OneClassSVM(OutlierMixin, OneProblemSVM):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseSVM._parameter_constraints,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
+        **BaseSVM._device_constraint,
     }
 
     def __init__(
@@ -80,6 +84,7 @@ class OneClassSVM(OutlierMixin, OneProblemSVM):
         max_iter: int = -1,
         memory_limit: Any = None,
         time_limit: float | None = None,
+        device: str = "cpu",
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -90,6 +95,7 @@ class OneClassSVM(OutlierMixin, OneProblemSVM):
         self.max_iter = max_iter
         self.memory_limit = memory_limit
         self.time_limit = time_limit
+        self.device = device
 
     @property
     def offset_(self) -> FloatArray:

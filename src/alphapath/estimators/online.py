@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from ..kernels import Kernel
 from ..kernels.growing import GrowingView
-from ..paths import Change, Updater
-from ..paths.walker import make_feasible
-from ..problem import FloatArray, Problem
+from ..paths import Change, Terms, Updater
+from ..paths.walker import NOBODY, make_feasible
+from ..problem import FloatArray
 from ..solution import Info, Status
 
 IntArray = NDArray[np.int64]
@@ -68,14 +68,15 @@ class OnlineSet:
         self.betas: list[FloatArray] = []  # by position, one a problem
         self._X: Any = None  # all rows while there is no view that holds them
         self._view: GrowingView | None = None
-        self._slots: IntArray = np.zeros(0, dtype=np.int64)
+        self._slots: IntArray = NOBODY
+        self._weights: FloatArray = np.zeros(0)  # C_i, by position
         self._updaters: list[Updater] = []
         self._answers: list[Answer] = []
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
         state["_X"] = self.X_at(np.arange(self.n)) if self.n else None
-        state.update(_view=None, _slots=np.zeros(0, dtype=np.int64), _updaters=[], _answers=[])
+        state.update(_view=None, _slots=NOBODY, _updaters=[], _answers=[])
         return state
 
     @property
@@ -89,97 +90,94 @@ class OnlineSet:
             self._X[positions] if self._view is None else self._view.rows_at(self._slots[positions])
         )
 
+    def set_epsilon(self, epsilon: float) -> None:
+        """The parameter as it is now; where it changed, the next change begins from the betas."""
+        if epsilon != self.epsilon:
+            self.epsilon = epsilon
+            self._drop_view()
+
     def begin(self, rows: Rows, betas: list[FloatArray]) -> None:
         """Take over a fitted model: its rows and a feasible beta a problem."""
         self._X, self.targets, self.sample_weight = rows.X, rows.targets, rows.sample_weight
         self.betas = betas
 
-    def change(self, add: Rows | None, forget: IntArray, problems_of: Any) -> list[Answer]:
+    def change(self, add: Rows | None, forget: IntArray, weigh: Any, terms_of: Any) -> list[Answer]:
         """Rows in and out at once; one exact Answer a problem.
 
-        `problems_of(view, targets, sample_weight)` gives the Problems of a model; None stands for
-        a pair of classes that has no rows.
+        `weigh(targets, sample_weight)` gives C_i of all rows, `terms_of(targets, weights)` the
+        Terms of some rows in each problem, with weight 0 where a row is not of the problem.
         """
         if self._view is None and self.betas:
-            self._restart(problems_of)
-        kept = np.delete(np.arange(self.n), forget)
+            self._restart(weigh, terms_of)
+        kept: Any = slice(None)
+        if forget.size:
+            kept = np.ones(self.n, dtype=bool)
+            kept[forget] = False
         targets, sample_weight = self.targets[kept], self.sample_weight[kept]
         if add is not None:
             targets = np.concatenate([targets, add.targets])
             sample_weight = np.concatenate([sample_weight, add.sample_weight])
-        rows = _SlotRows(targets.size)
-        problems = list(problems_of(rows, targets, sample_weight))
+        weights = weigh(targets, sample_weight)
+        n_add = 0 if add is None else add.n
+        n_kept = targets.size - n_add
+        is_same = np.array_equal(weights[:n_kept], self._weights[kept])
+        terms = list(terms_of(targets[n_kept:], weights[n_kept:]))
         if self._view is None:
             self._view = GrowingView(self.kernel, self.memory_limit)
-            self._updaters = [Updater(self._view, self.epsilon) for _ in problems]
-        self._move(add, forget, kept, problems)
-        rows.view, rows.slots = self._view, self._slots
-        self.targets, self.sample_weight = targets, sample_weight
-        self.betas = [solution.beta for solution in self._answers]
+            self._updaters = [Updater(self._view, self.epsilon) for _ in terms]
+        self._move(add, self._slots[forget], kept, terms, None if is_same else weights)
+        self.targets, self.sample_weight, self._weights = targets, sample_weight, weights
+        self.betas = [answer.beta for answer in self._answers]
         return self._answers
 
-    def _restart(self, problems_of: Any) -> None:
+    def _restart(self, weigh: Any, terms_of: Any) -> None:
         """Kernel matrix and factors for the rows and betas that are known."""
-        problems = list(problems_of(_SlotRows(self.n), self.targets, self.sample_weight))
+        self._weights = weigh(self.targets, self.sample_weight)
+        all_terms = list(terms_of(self.targets, self._weights))
         view = GrowingView(self.kernel, self.memory_limit)
         slots = view.insert(self._X)
-        updaters = [Updater(view, self.epsilon) for _ in problems]
-        for updater, problem, beta in zip(updaters, problems, self.betas, strict=True):
-            if problem is None:
-                continue
+        updaters = [Updater(view, self.epsilon) for _ in all_terms]
+        for updater, terms, beta in zip(updaters, all_terms, self.betas, strict=True):
             start = np.zeros(view.n)
-            start[slots] = make_feasible(problem, beta)
-            updater.update(_addition(slots, problem, np.arange(self.n)), start)
+            lower, upper = terms.lower_scale * terms.weights, terms.upper_scale * terms.weights
+            start[slots] = make_feasible(beta, lower, upper)
+            updater.update(Change(slots, terms), start)
         self._view, self._slots, self._updaters = view, slots, updaters
         self._X = None
 
     def _move(
-        self, add: Rows | None, forget: IntArray, kept: IntArray, problems: list[Problem | None]
+        self,
+        add: Rows | None,
+        remove: IntArray,
+        kept: Any,
+        terms: list[Terms],
+        weights: FloatArray | None,
     ) -> None:
         view = self._view
         assert view is not None
-        remove = self._slots[forget]
-        added = view.insert(add.X) if add is not None else np.zeros(0, dtype=np.int64)
-        slots = np.concatenate([self._slots[kept], added])
+        slots = self._slots[kept]
+        added = NOBODY
+        if add is not None:
+            added = view.insert(add.X)
+            slots = np.concatenate([slots, added])
+        by_slot = None
+        if weights is not None:
+            by_slot = np.zeros(view.n)
+            by_slot[slots] = weights
         answers = []
-        for updater, problem in zip(self._updaters, problems, strict=True):
-            if problem is None:
-                answers.append(Answer(np.zeros(slots.size), 0.0, NO_INFO))
-                continue
+        for updater, own in zip(self._updaters, terms, strict=True):
             try:
-                work = updater.update(self._change_of(updater, problem, added, remove, slots))
+                work = updater.update(_change_of(updater, own, added, remove, by_slot))
             except BaseException:
                 self._drop_view()  # some problems moved and others did not
                 raise
-            solution = updater.walker.solution(problem, slots, work)
-            answers.append(Answer(solution.beta, solution.bias, solution.info))
+            if updater.is_begun:
+                bias, info = updater.walker.describe(work)
+                answers.append(Answer(updater.walker.native.beta()[slots], bias, info))
+            else:
+                answers.append(Answer(np.zeros(slots.size), 0.0, NO_INFO))
         view.remove(remove)
         self._slots, self._answers = slots, answers
-
-    @staticmethod
-    def _change_of(
-        updater: Updater, problem: Problem, added: IntArray, remove: IntArray, slots: IntArray
-    ) -> Change:
-        """The change of one problem: only rows of its classes come and go."""
-        walker = updater.walker
-        weights = np.zeros(walker.view.n)
-        weights[slots] = problem.weights
-        before = np.zeros_like(weights)
-        before[: walker.weights.size] = walker.weights
-        positions = np.arange(slots.size - added.size, slots.size)
-        is_own = problem.weights[positions] > 0.0
-        gone = remove[before[remove] > 0.0]
-        change = _addition(added[is_own], problem, positions[is_own])
-        weights[added] = 0.0
-        return Change(
-            change.add,
-            change.targets,
-            change.add_weights,
-            change.lower_scale,
-            change.upper_scale,
-            gone,
-            weights,
-        )
 
     def _drop_view(self) -> None:
         """Back to rows and betas as they were before the change."""
@@ -187,24 +185,24 @@ class OnlineSet:
         self._view, self._updaters = None, []
 
 
-class _SlotRows:
-    """Rows of a view by position: what a Problem asks of its kernel."""
+def _change_of(
+    updater: Updater,
+    terms: Terms,
+    added: IntArray,
+    remove: IntArray,
+    by_slot: FloatArray | None,
+) -> Change:
+    """The change of one problem: only rows of its classes come and go.
 
-    def __init__(self, n: int) -> None:
-        self.n = n
-        self.view: GrowingView | None = None
-        self.slots: IntArray = np.zeros(0, dtype=np.int64)
-
-    def exact_rows(self, indices: Any) -> FloatArray:
-        assert self.view is not None
-        return self.view.exact_rows(self.slots[indices])[:, self.slots]
-
-
-def _addition(slots: IntArray, problem: Problem, positions: IntArray) -> Change:
-    return Change(
-        slots,
-        problem.targets[positions],
-        problem.weights[positions],
-        problem.lower_scale[positions],
-        problem.upper_scale[positions],
-    )
+    `terms` are those of the rows in the slots `added`; `by_slot` are new weights of all rows.
+    """
+    before = updater.walker.weights
+    gone = remove[before[remove] > 0.0] if remove.size else remove
+    weights = None
+    if by_slot is not None:
+        weights = np.zeros_like(by_slot)
+        np.copyto(weights[: before.size], by_slot[: before.size], where=before > 0.0)
+    is_own = terms.weights > 0.0
+    if not is_own.all():
+        added, terms = added[is_own], terms.take(is_own)
+    return Change(added, terms, gone, weights)

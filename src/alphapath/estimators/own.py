@@ -7,12 +7,36 @@ from typing import Any
 from sklearn import svm
 from sklearn.base import clone
 
+from ..gpu import DEVICES
 from .base import BaseSVM
+from .linear import LinearSVC
 from .one_class import OneClassSVM
+from .smooth_base import BaseSmooth
 from .svc import SVC
 from .svr import SVR
 
 OWN: dict[Any, type[BaseSVM]] = {svm.SVC: SVC, svm.SVR: SVR, svm.OneClassSVM: OneClassSVM}
+#: Models trained in the primal, and the peer of one.
+PRIMAL = (BaseSmooth, LinearSVC, svm.LinearSVC)
+
+
+def on_device(estimator: Any, device: str | None) -> Any:
+    """The estimator of this library on a device; None for the one it names itself."""
+    if device is None:
+        return estimator
+    if device not in DEVICES:
+        raise ValueError(f"device == {device!r}; it must be one of {', '.join(DEVICES)}, or None.")
+    moved = clone(as_searched(estimator))
+    if "device" not in moved.get_params():
+        raise TypeError(f"{type(moved).__name__} has no device; leave out device={device!r}.")
+    return moved.set_params(device=device)
+
+
+def as_searched(estimator: Any) -> Any:
+    """An estimator of this library that SVMSearchCV knows, with the same parameters."""
+    if isinstance(estimator, svm.LinearSVC):
+        return LinearSVC.from_sklearn(clone(estimator))
+    return estimator if isinstance(estimator, PRIMAL) else as_own(estimator)
 
 
 def as_own(estimator: Any) -> BaseSVM:
@@ -25,6 +49,8 @@ def as_own(estimator: Any) -> BaseSVM:
             return converted
     raise TypeError(
         f"{type(estimator).__name__} can not be begun from another solution; supported are SVC, "
-        f"SVR and OneClassSVM of alphapath and of sklearn.svm (for SVMSearchCV also as the last "
-        f"step of a Pipeline). For other estimators use sklearn.model_selection."
+        f"SVR and OneClassSVM of alphapath and of sklearn.svm, SmoothSVC and SmoothSVR "
+        f"(SVMSearchCV also takes LinearSVC, and a Pipeline that ends with one of these). For "
+        f"QuadraticLossSVC there is cross_validate_path, for OneClassMaxMinOver OneClassSearch; "
+        f"for other estimators use sklearn.model_selection."
     )

@@ -13,9 +13,12 @@ from sklearn.utils import indexable
 from ..kernels import KernelStore
 from ..paths.path import Path
 from ..paths.validation import ValidationCurve, average_curves, make_curve
-from ..paths.weights import check_range, follow_c_watched, prefers_path
-from ..problem import FloatArray, Problem, Start
-from ..solvers import smo
+from ..paths.walker import ENTRY_TOL
+from ..paths.weights import check_range, follow_c_watched, most_iterations, prefers_path
+from ..problem import FloatArray, Problem
+from ..solvers.chain import solve_chain
+from ..solvers.native import Limits
+from ..solvers.sequence import Steps, solve_sequence
 from . import lambda_cv
 from .cross_validation import make_splits
 from .fold_sets import Split
@@ -87,8 +90,8 @@ def cross_validate_path(
         As in `cross_validate`; validation counts every held-out row once.
     cv : int, splitter or iterable of (train, test), default=None
     method : {"path", "auto"}, default="path"
-        "auto" solves a grid of C, each from the last, where the margin set is so large that this is
-        cheaper than the whole path; the result then says so.
+        "auto" solves a grid of C, each from the last, where this is likely to be cheaper than the
+        whole path (narrow kernels above all); the result then says so.
 
     Returns
     -------
@@ -109,7 +112,7 @@ def cross_validate_path(
     if isinstance(estimator, QuadraticLossSVC):
         folds = 5 if cv is None else cv
         return lambda_cv.cross_validate_path(
-            estimator, X, y, cv=folds, sample_weight=sample_weight, lam_to=lam_to
+            estimator, X, y, cv=folds, groups=groups, sample_weight=sample_weight, lam_to=lam_to
         )
     begin = time.perf_counter()
     check_range(C_min, C_max)
@@ -129,46 +132,79 @@ def cross_validate_path(
         )
     full = problems[0]
     metric = "error" if is_classifier(model) else "squared"
-    if method == "auto" and not prefers_path(full, full.weights / model.C, C_min, C_max):
-        return _solve_grid(full, model.C, splits, (C_min, C_max), metric, begin)
-    paths, curves = [], []
-    for train, test in splits:
-        unit = np.zeros(full.n)
+    units = np.zeros((len(splits), full.n))
+    for unit, (train, _) in zip(units, splits, strict=True):
         unit[train] = full.weights[train] / model.C
-        problem = full.with_weights(C_max * unit)
-        path, first, last = follow_c_watched(problem, unit, C_min, C_max, test.astype(np.int64))
-        starts = path.pieces["tau"]
+    if method == "auto":
+        grid = _make_grid(C_min, C_max)
+        values = _try_grid(full, grid, units)
+        if values is not None:
+            curves = _grid_curves(values, grid, full.targets, splits, metric)
+            return _average(curves, [], begin)
+    paths, curves = [], []
+    for unit, start, (_, test) in zip(units, _solve_first(full, units, C_min), splits, strict=True):
+        path, residual, rate = follow_c_watched(
+            full.with_weights(C_max * unit), unit, (C_min, C_max), test.astype(np.int64), start
+        )
+        starts, targets = path.pieces["tau"], full.targets[test]
         ends = np.append(starts[1:], path.end)
         paths.append(path)
-        curves.append(make_curve(starts, ends, first, last, full.targets[test], metric, None, "C"))
+        curves.append(make_curve(starts, ends, residual, rate, targets, metric, None, "C"))
+    return _average(curves, paths, begin)
+
+
+def _average(curves: list[ValidationCurve], paths: list[Path], begin: float) -> PathValidation:
     mean = average_curves(curves, np.full(len(curves), 1.0 / len(curves)))
-    return PathValidation(mean, tuple(curves), tuple(paths), time.perf_counter() - begin)
+    return PathValidation(
+        mean, tuple(curves), tuple(paths), time.perf_counter() - begin, is_exact=bool(paths)
+    )
 
 
-def _solve_grid(
-    full: Problem,
-    C: float,
-    splits: list[Split],
-    limits: tuple[float, float],
-    metric: str,
-    begin: float,
-) -> PathValidation:
-    """The same scores at C_min, 4 C_min, ..., C_max only, each solution begun from the last."""
-    n_points = max(2, round(np.log(limits[1] / limits[0]) / np.log(4.0)) + 1)
-    grid: FloatArray = np.geomspace(*limits, n_points)
+def _solve_first(full: Problem, units: FloatArray, C: float) -> FloatArray:
+    """A beta of each fold near its solution at C, each fold begun from the last."""
+    n_folds = len(units)
+    numbers = np.arange(n_folds)
+    steps = Steps(numbers, np.full(n_folds, C), numbers - 1, ["cold"] + ["greedy"] * (n_folds - 1))
+    found = solve_sequence(full, units, steps, limits=Limits(tol=ENTRY_TOL))
+    if found.is_interrupted:
+        raise KeyboardInterrupt
+    return np.asarray(found.beta)
+
+
+def _make_grid(C_min: float, C_max: float) -> FloatArray:
+    """C_min, 4 C_min, ..., C_max, about."""
+    n_points = max(2, round(np.log(C_max / C_min) / np.log(4.0)) + 1)
+    return np.geomspace(C_min, C_max, n_points)
+
+
+def _try_grid(full: Problem, grid: FloatArray, units: FloatArray) -> FloatArray | None:
+    """Decision values of every fold at every C, or None where the path is likely to be cheaper.
+
+    The first fold decides, and its solutions are kept.
+    """
+    n_rows = int(np.count_nonzero(units[0]))
+    values: list[FloatArray] = []
+    for some, max_iter in ((units[:1], most_iterations(n_rows)), (units[1:], -1)):
+        if not len(some):
+            break
+        chain = solve_chain(full, grid, weights=some, tol=GRID_TOL, max_iter=max_iter)
+        if chain.is_interrupted:
+            raise KeyboardInterrupt
+        if not values and prefers_path(chain, n_rows):
+            return None
+        values.append(chain.decision_values)
+    return np.concatenate(values)
+
+
+def _grid_curves(
+    values: FloatArray, grid: FloatArray, targets: FloatArray, splits: list[Split], metric: str
+) -> list[ValidationCurve]:
+    """The scores at the points of the grid only, each held for what is nearest to it."""
     starts = np.concatenate([grid[:1], np.sqrt(grid[1:] * grid[:-1])])
     ends = np.append(starts[1:], grid[-1])
     curves = []
-    for train, test in splits:
-        values = np.empty((n_points, test.size))
-        start: Start | None = None
-        for k, point in enumerate(grid):
-            weights = np.zeros(full.n)
-            weights[train] = full.weights[train] / C * point
-            solution = smo.solve(full.with_weights(weights), start, tol=GRID_TOL)
-            start = solution.as_start()
-            values[k] = solution.decision_values[test]
-        targets = full.targets[test]
-        curves.append(make_curve(starts, ends, values, values, targets, metric, None, "C"))
-    mean = average_curves(curves, np.full(len(curves), 1.0 / len(curves)))
-    return PathValidation(mean, tuple(curves), (), time.perf_counter() - begin, is_exact=False)
+    for fold, (_, test) in enumerate(splits):
+        residual = values[fold * grid.size : (fold + 1) * grid.size, test] - targets[test]
+        rest = np.zeros_like(residual)
+        curves.append(make_curve(starts, ends, residual, rest, targets[test], metric, None, "C"))
+    return curves

@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..certificate import Certificate, certify
 from ..kernels import Kernel, KernelStore, Precomputed
+from ..paths.follow_lambda import follow
 from ..paths.quadratic_loss import LOSSES, QuadraticModel, parse_loss
-from ..paths.quadratic_path import LambdaPath, follow
+from ..paths.quadratic_path import LambdaPath
 from ..problem import FloatArray, Problem
 from ..solution import Solution, Status
 from ..solvers import coordinate, newton
@@ -236,24 +237,24 @@ class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
 
         Examples
         --------
-        >>> path = QuadraticLossSVC(loss="huber").lambda_path(X, y)  # doctest: +SKIP
-        >>> curve = path.validate(X_test, y_test)                    # doctest: +SKIP
+        >>> from sklearn.datasets import make_moons
+        >>> from alphapath import QuadraticLossSVC
+        >>> X, y = make_moons(80, noise=0.3, random_state=0)
+        >>> path = QuadraticLossSVC(loss="huber").lambda_path(X[:60], y[:60])
+        >>> 0.0 <= path.validate(X[60:], y[60:]).best_value < 0.5
+        True
         """
-        model, rows = self._path_model(X, y, sample_weight)
-        classes = np.unique(np.asarray(y))
-        return follow(model, rows, classes, lam_from, lam_to)
+        model = self._path_model(X, y, sample_weight)
+        return follow(model, np.unique(np.asarray(y)), lam_from, lam_to)
 
-    def _path_model(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None
-    ) -> tuple[QuadraticModel, Any]:
-        """The model for every lambda and its training rows (None for a precomputed kernel)."""
+    def _path_model(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> QuadraticModel:
+        """The model for every lambda."""
         own: Self = clone(self)
         own._validate_params()
         rows = own._prepare(X, y, sample_weight, merge=False)
         store = KernelStore(rows.X, memory_limit=self.memory_limit)
         view = store.view(own._kernel, precision="float64")
-        model = QuadraticModel(view, rows.targets, rows.weights, self.loss)
-        return model, None if self.kernel == "precomputed" else rows.X
+        return QuadraticModel(view, rows.targets, rows.weights, self.loss)
 
     def certify(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Certificate:
         """Recompute the quality of the fitted model from the raw training data."""

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import svm
 from sklearn.base import _fit_context, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics._scorer import _MultimetricScorer
@@ -18,22 +19,25 @@ from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.model_selection._validation import _warn_or_raise_about_fit_failures
 from sklearn.utils import assert_all_finite, indexable
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_method_params
 
+from ..gpu import DEVICES
 from ..kernels import parse_memory_limit
 from ..search.digest import digest
 from ..search.journal import Journal
-from ..search.plan import make_plan
+from ..search.outline import describe_search, write_outline
+from ..search.plan import Plan, make_plan
 from ..search.result import NOT_RUN, SearchTable
 from ..search.runner import run_chains
 from ..solution import Status
-from .own import OWN, as_own
+from .own import OWN, PRIMAL, as_searched, on_device
+from .primal_search import PrimalWork, plan_primal
 from .search_format import as_out, last_step, make_groups, replace_last
 from .search_grid import Grid
 from .search_progress import Progress
 from .search_rows import SearchData
-from .search_scores import Judge
+from .search_scores import Judge, check_scorers
 from .search_solve import Setting
 from .search_work import SearchWork
 
@@ -60,8 +64,9 @@ class SVMSearchCV(BaseSearchCV):
     Parameters
     ----------
     estimator : SVC, SVR or OneClassSVM, or a Pipeline that ends with one
-        Of this library or of scikit-learn. Preprocessing is fitted on the training rows of each
-        fold; the kernels are then those of the fold.
+        Or LinearSVC, all of this library or of scikit-learn; or SmoothSVC or SmoothSVR, begun along
+        c. Preprocessing is fitted on the training rows of each fold; the kernels are then those of
+        the fold.
     param_grid : dict or list of dicts
         As in GridSearchCV.
     scoring, refit, cv, error_score, return_train_score
@@ -71,10 +76,10 @@ class SVMSearchCV(BaseSearchCV):
         Ray). The results do not depend on it, bit for bit.
     seeding : {"auto", "none", "keep", "lift", "scale"}, default="auto"
         How a solve begins from the solution for a smaller C; "none" solves all from zero.
-    plan : {"auto", "along_c", "linked_folds", "independent"}, default="auto"
+    plan : {"auto", "along_c", "linked_folds", "linked_kernels", "independent"}, default="auto"
         Which solution a cell begins from: "along_c" that of the next smaller C in the same fold;
-        "linked_folds" links the smallest C of the folds besides; "auto" does so where there are
-        few values of C.
+        "linked_folds" links the smallest C of the folds besides, "linked_kernels" also those of
+        neighbouring gammas, by what was cheaper so far; "auto" does so with few values of C.
     journal : path or None, default=None
         A file in which finished chains are kept: the same search, started again, goes on there.
     memory_limit : int, str or None, default=None
@@ -85,6 +90,10 @@ class SVMSearchCV(BaseSearchCV):
         not run. The limit of a single solve is the estimator's `time_limit`.
     verbose : int, default=0
         1 shows progress.
+    device : {"cpu", "cuda", "auto"} or None, default=None
+        Where kernels are computed and cells solved; None for the estimator's own. On a GPU all
+        folds and all C of a kernel are solved at the same time. `memory_limit` is then the
+        device's.
 
     Attributes
     ----------
@@ -122,6 +131,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         "journal": [None, str, PathLike],
         "memory_limit": [None, str, Interval(Integral, 1, None, closed="left")],
         "time_limit": [None, Interval(Real, 0.0, None, closed="neither")],
+        "device": [None, StrOptions(set(DEVICES))],
     }
 
     def __init__(
@@ -141,6 +151,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         error_score: Any = np.nan,
         return_train_score: bool = False,
         verbose: int = 0,
+        device: str | None = None,
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
@@ -156,6 +167,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         self.error_score = error_score
         self.return_train_score = return_train_score
         self.verbose = verbose
+        self.device = device
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
@@ -172,6 +184,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         for name in FROM_BEST:  # of an earlier fit, where this one finds nothing
             self.__dict__.pop(name, None)
         scorers, refit_metric = self._get_scorers()
+        check_scorers(scorers, self.scoring)
         X, y = indexable(X, y)
         if isinstance(y, np.ndarray) and y.dtype.kind == "f":
             assert_all_finite(y, input_name="y")
@@ -179,7 +192,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         routed = self._get_routed_params_for_fit(params)
         progress = Progress(self, X, y, params.get("sample_weight"))
         candidates = list(ParameterGrid(self.param_grid))
-        grid = Grid(self.estimator, candidates)
+        grid = Grid(self.estimator, candidates, self.device)
         splits = self._split(X, y, routed.splitter.split)
         judge = Judge(
             scorers, self.estimator, routed.scorer.score, self.error_score, self.return_train_score
@@ -242,15 +255,19 @@ multimetric_, classes_, n_features_in_, feature_names_in_
                 raise ValueError(error)
             table.refuse(row, error)
         groups = make_groups(grid, data.splits)
-        plan = make_plan(groups, self.plan, self.seeding)
+        is_primal = isinstance(last_step(self.estimator)[1], PRIMAL)
+        if is_primal:
+            plan = plan_primal(groups, grid.models, self.plan, self.seeding)
+        else:
+            plan = make_plan(groups, self.plan, self.seeding)
         deadline = None if self.time_limit is None else time.time() + self.time_limit
         setting = Setting(data, grid.heads, last_step(self.estimator), grid.models, judge, deadline)
         self.plan_ = plan
         progress.begin(plan)
-        journal = self._open_journal(data, grid)
+        journal = self._open_journal(data, grid, plan)
         try:
             for chain, arrays in run_chains(
-                SearchWork(setting),
+                PrimalWork(setting, self.seeding) if is_primal else SearchWork(setting),
                 plan.chains,
                 n_jobs=self.n_jobs,
                 journal=journal,
@@ -259,12 +276,12 @@ multimetric_, classes_, n_features_in_, feature_names_in_
                 table.add(chain, arrays)
                 progress.on_end(chain)
         finally:
-            self.plan_ = plan.with_work(table.work)
+            self.plan_ = plan.with_work(table.work, table.edges)
             if journal is not None:
                 journal.close()
         progress.end_search()
 
-    def _open_journal(self, data: SearchData, grid: Grid) -> Journal | None:
+    def _open_journal(self, data: SearchData, grid: Grid, plan: Plan) -> Journal | None:
         """The journal, bound to this very search; None where none is wanted."""
         if self.journal is None:
             return None
@@ -279,7 +296,8 @@ multimetric_, classes_, n_features_in_, feature_names_in_
                 "grid": digest(grid.candidates),
                 "scoring": digest(self.scoring),
                 "plan": digest(how),
-            }
+            },
+            write_outline(describe_search(self), grid.candidates, len(data.splits), plan),
         )
         return journal
 
@@ -346,13 +364,14 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         """Fit the best candidate on all rows; scikit-learn's estimators by way of our own."""
         best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
         given = last_step(best)[1]
+        is_peer = type(given) in (*OWN, svm.LinearSVC)
         fitted = best
-        if type(given) in OWN:
-            fitted = replace_last(best, as_own(given))
+        if is_peer or self.device is not None:
+            fitted = replace_last(best, as_searched(on_device(given, self.device)))
         begin = time.time()
         with context(fitted):
             fitted.fit(X, *(() if y is None else (y,)), **fit_params)
-        if fitted is not best or last_step(fitted)[1] is not given:
+        if is_peer:
             peer = last_step(fitted)[1].as_sklearn().set_params(**given.get_params(deep=False))
             fitted = replace_last(fitted, peer)
         self.refit_time_ = time.time() - begin

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from ..gpu import is_on_gpu
 from ..search.plan import Group
 from ..search.result import SearchTable
 from .search_grid import Grid
@@ -36,16 +37,22 @@ def replace_last(estimator: Any, step: Any) -> Any:
 def make_groups(grid: Grid, splits: Sequence[Any]) -> list[Group]:
     """The cells of every model, so ordered that what is shared is needed in one stretch."""
     everything = tuple(range(len(splits)))
-    is_small = sum(part.size for part in splits[0]) <= SMALL and len(splits) <= MANY_FOLDS
+    n = sum(part.size for part in splits[0])
+    is_small = n <= SMALL and len(splits) <= MANY_FOLDS
     groups = []
     for number, model in enumerate(grid.models):
         if not model.cells:
             continue
+        is_gpu = is_on_gpu(getattr(model.estimator, "device", "cpu"), n)
+        traits: dict[str, Any] = {"is_small": is_small}
+        if model.family is not None and not is_gpu:
+            traits |= {"family": model.family, "gamma": model.estimator.gamma}
         if grid.heads[model.head] is None:
-            traits = {"shares_kernel": not has_own_kernels(model.estimator), "is_small": is_small}
+            traits["shares_kernel"] = not has_own_kernels(model.estimator)
+            traits["is_one_chain"] = is_small or is_gpu
             groups.append((model, model.as_group(number, everything, **traits)))
         else:
-            groups += [(model, model.as_group(number, (fold,))) for fold in everything]
+            groups += [(model, model.as_group(number, (fold,), **traits)) for fold in everything]
     groups.sort(key=lambda item: (item[0].head, item[1].folds[0], item[0].kernel))
     return [group for _, group in groups]
 

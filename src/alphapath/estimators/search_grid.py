@@ -18,8 +18,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import InvalidParameterError
 
 from ..search.plan import Group
-from .base import BaseSVM
-from .own import as_own
+from .own import as_searched, on_device
+from .smooth_base import BaseSmooth
 
 #: Parameters of scikit-learn's estimators that mean nothing here.
 DROPPED = frozenset({"shrinking", "cache_size", "verbose", "random_state"})
@@ -44,14 +44,16 @@ class Model:
     head: int
     kernel: int
     label: str
-    estimator: BaseSVM
+    estimator: Any
     #: The parameters of the estimator.
     params: dict[str, Any]
     #: The C of candidates that do not set it; 1 for models without a C.
     C: Any = 1.0
+    #: The same for models that differ in a gamma that is a number, and in nothing else.
+    family: Hashable = None
     cells: dict[float, list[int]] = field(default_factory=dict)
 
-    def as_group(self, number: int, folds: tuple[int, ...], **traits: bool) -> Group:
+    def as_group(self, number: int, folds: tuple[int, ...], **traits: Any) -> Group:
         factors = tuple(sorted(self.cells))
         cells = tuple(tuple(self.cells[factor]) for factor in factors)
         return Group(self.label, self.head, self.kernel, number, folds, factors, cells, **traits)
@@ -63,20 +65,31 @@ class Grid:
     Parameters
     ----------
     estimator : SVC, SVR or OneClassSVM, or a Pipeline that ends with one
-        Of this library or of scikit-learn.
+        Or LinearSVC, of this library or of scikit-learn; or SmoothSVC or SmoothSVR, where c takes
+        the part of C.
     candidates : sequence of dict
         Parameters to set, as in GridSearchCV.
+    device : str or None
+        In place of the estimator's own.
     """
 
-    def __init__(self, estimator: Any, candidates: Sequence[Mapping[str, Any]]) -> None:
-        self.estimator = estimator
+    def __init__(
+        self,
+        estimator: Any,
+        candidates: Sequence[Mapping[str, Any]],
+        device: str | None = None,
+    ) -> None:
+        self.estimator, self.device = estimator, device
         self.heads: list[Pipeline | None] = []
         self.models: list[Model] = []
         self.errors: dict[int, str] = {}
         #: Keeps what is known by its address alive.
         self.candidates = list(candidates)
         self._last = estimator.steps[-1][0] if isinstance(estimator, Pipeline) else None
-        self._pipelines: dict[Hashable, tuple[int, BaseSVM]] = {}
+        last = estimator if self._last is None else estimator.steps[-1][1]
+        #: The parameter that a chain goes along.
+        self._weight = "c" if isinstance(last, BaseSmooth) else "C"
+        self._pipelines: dict[Hashable, tuple[int, Any]] = {}
         self._known: dict[Hashable, Model | str] = {}
         self._merged: dict[Hashable, Model] = {}
         self._kernels: dict[Hashable, int] = {}
@@ -85,7 +98,7 @@ class Grid:
             self._add(i, params)
 
     def _add(self, i: int, params: Mapping[str, Any]) -> None:
-        C_name = "C" if self._last is None else f"{self._last}__C"
+        C_name = self._weight if self._last is None else f"{self._last}__{self._weight}"
         key = tuple((name, identify(params[name])) for name in sorted(params) if name != C_name)
         if key not in self._known:
             self._known[key] = self._make(
@@ -96,7 +109,7 @@ class Grid:
             self.errors[i] = model
             return
         C = params.get(C_name, model.C)
-        if C_name in params and not hasattr(model.estimator, "C"):
+        if C_name in params and not hasattr(model.estimator, self._weight):
             clone(self.estimator).set_params(**params)  # says which parameter there is not
         error = self._check_C(model.estimator, C)
         if error is not None:
@@ -112,14 +125,18 @@ class Grid:
         unknown = set(own_params) - set(known) - DROPPED - {"probability"}
         if unknown:
             clone(self.estimator).set_params(**params)  # raises scikit-learn's own sentence
+            raise ValueError(
+                f"{', '.join(sorted(unknown))} of scikit-learn's {type(base).__name__} can not be "
+                f"searched: it has no counterpart; leave it out of param_grid."
+            )
         if own_params.get("probability", False) is True:
             raise ValueError(
                 "probability=True has no counterpart; wrap the estimator in CalibratedClassifierCV."
             )
         known |= {name: value for name, value in own_params.items() if name in known}
-        C = known.get("C", 1.0)
-        if "C" in known:
-            known["C"] = 1.0
+        C = known.get(self._weight, 1.0)
+        if self._weight in known:
+            known[self._weight] = 1.0
         estimator = copy.copy(base)
         estimator.__dict__.update(known)
         error = self._check(estimator, known)
@@ -133,7 +150,7 @@ class Grid:
         own = {k.removeprefix(prefix): v for k, v in params.items() if k.startswith(prefix)}
         return own, {k: v for k, v in params.items() if not k.startswith(prefix)}
 
-    def _find_pipeline(self, params: dict[str, Any]) -> tuple[int, BaseSVM]:
+    def _find_pipeline(self, params: dict[str, Any]) -> tuple[int, Any]:
         """The number of the preprocessing with these parameters, and the SVM behind it."""
         key = tuple((name, identify(params[name])) for name in sorted(params))
         if key not in self._pipelines:
@@ -149,18 +166,18 @@ class Grid:
             else:
                 number = len(self.heads)
                 self.heads.append(head)
-            self._pipelines[key] = number, as_own(estimator)
+            self._pipelines[key] = number, as_searched(on_device(estimator, self.device))
         return self._pipelines[key]
 
-    def _merge(self, head: int, estimator: BaseSVM, params: dict[str, Any], C: Any) -> Model:
+    def _merge(self, head: int, estimator: Any, params: dict[str, Any], C: Any) -> Model:
         """The model of this estimator; the same one for parameters that make no difference."""
-        kernel = estimator.kernel
+        kernel = getattr(estimator, "kernel", "linear")
         used = () if callable(kernel) else KERNEL_PARAMETERS[kernel]
         kernel_key = (identify(kernel), *(identify(getattr(estimator, name)) for name in used))
         others = {
             name: value
             for name, value in params.items()
-            if name not in ALL_OF_KERNELS and name != "C"
+            if name not in ALL_OF_KERNELS and name != self._weight
         }
         rest = tuple((name, identify(value)) for name, value in others.items())
         key = (head, type(estimator), kernel_key, identify(C), rest)
@@ -174,17 +191,20 @@ class Grid:
                 for name, value in others.items()
                 if identify(value) != identify(defaults[name])
             ]
-            model = Model(head, number, " ".join(words), estimator, params, C)
+            family = None
+            if "gamma" in used and isinstance(estimator.gamma, Real):
+                family = (head, identify(kernel), *(identify(params[p]) for p in used[1:]), rest)
+            model = Model(head, number, " ".join(words), estimator, params, C, family)
             self._merged[key] = model
             self.models.append(model)
         return self._merged[key]
 
-    def _check(self, estimator: BaseSVM, params: dict[str, Any]) -> str | None:
+    def _check(self, estimator: Any, params: dict[str, Any]) -> str | None:
         """Why parameters are refused, in words; None for valid ones.
 
         scikit-learn's check is slow: it is left out where only a plain gamma is new.
         """
-        gamma = params["gamma"]
+        gamma = params.get("gamma")
         rest = tuple(identify(value) for name, value in params.items() if name != "gamma")
         key = (type(estimator), rest)
         is_plain = isinstance(gamma, float) and 0.0 < gamma < float("inf")
@@ -197,23 +217,23 @@ class Grid:
         self._valid.add(key)
         return None
 
-    def _check_C(self, estimator: BaseSVM, C: Any) -> str | None:
+    def _check_C(self, estimator: Any, C: Any) -> str | None:
         """Why C is refused, in words; None for a valid one."""
         if isinstance(C, Real) and not isinstance(C, bool) and 0.0 < float(C) < float("inf"):
             return None
         wrong = copy.copy(estimator)
-        wrong.C = C
+        setattr(wrong, self._weight, C)
         try:
             wrong._validate_params()
         except InvalidParameterError as error:
             return f"{type(error).__name__}: {error}"
-        return f"C is {C!r}; it must be a positive number."
+        return f"{self._weight} is {C!r}; it must be a positive number."
 
 
 _DEFAULTS: dict[Any, dict[str, Any]] = {}
 
 
-def default_params(kind: type[BaseSVM]) -> dict[str, Any]:
+def default_params(kind: type[Any]) -> dict[str, Any]:
     """The parameters of a kind of estimator with their defaults; found once, since that is slow."""
     if kind not in _DEFAULTS:
         _DEFAULTS[kind] = dict(kind().get_params(deep=False))

@@ -21,7 +21,8 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
-from ..kernels import Kernel, KernelStore
+from ..gpu import DeviceStore, make_store
+from ..kernels import Kernel
 from ..kernels.policy import choose_precision, row_bytes
 from ..problem import FloatArray, Problem
 from ..search.shelf import Shelf
@@ -47,6 +48,17 @@ class SearchData:
             self.X, params=self.fit_params, indices=self.splits[fold][0]
         )
         return params
+
+    def sample_weight(self) -> Any:
+        """The weights of all rows, for an SVM without preprocessing."""
+        params = dict(self.fit_params)
+        weights = params.pop("sample_weight", None)
+        if params:
+            raise TypeError(
+                f"fit was given {sorted(params)}; the only parameter of an SVM's fit is "
+                f"'sample_weight'."
+            )
+        return weights
 
 
 class SearchRows:
@@ -80,14 +92,16 @@ class SearchRows:
         self.rows = self.model._prepare(X, y, sample_weight, merge=False)
         self.splits = splits
         self.head = head
-        self.store = KernelStore(self.rows.X, memory_limit=memory_limit)
+        self.store = make_store(self.rows.X, memory_limit, model._device)
         self.shelf = Shelf(self.store.memory_limit)
         self._sets: dict[Any, FoldSets] = {}
         self._problems: dict[Any, list[Problem]] = {}
         self.weights = lru_cache(maxsize=256)(self._weights)
 
     def view_size(self, tol: float) -> int:
-        """Bytes of a kernel matrix, as if it were alone; at most the limit."""
+        """Bytes of a kernel matrix, as if it were alone; at most the limit. A device holds one."""
+        if isinstance(self.store, DeviceStore):
+            return self.shelf.limit
         n = self.rows.weights.size
         return min(n * row_bytes(n, choose_precision(n, tol)), self.store.memory_limit)
 
@@ -138,28 +152,43 @@ class SearchRows:
         return gamma, made
 
 
-def has_own_kernels(model: BaseSVM) -> bool:
+def has_own_kernels(model: Any) -> bool:
     """Whether each fold has a kernel of its own even on shared rows."""
-    uses_gamma = not callable(model.kernel) and model.kernel in ("rbf", "poly", "sigmoid")
+    kernel = getattr(model, "kernel", "linear")
+    uses_gamma = not callable(kernel) and kernel in ("rbf", "poly", "sigmoid")
     return uses_gamma and isinstance(model.gamma, str) and model.gamma == "scale"
 
 
 def shared_rows(data: SearchData, model: BaseSVM) -> SearchRows:
     """The rows of all folds, without preprocessing."""
-    params = dict(data.fit_params)
-    weights = params.pop("sample_weight", None)
-    if params:
-        raise TypeError(
-            f"fit was given {sorted(params)}; the only parameter of an SVM's fit is "
-            f"'sample_weight'."
-        )
+    weights = data.sample_weight()
     return SearchRows(model, data.X, data.y, weights, data.splits, data.memory_limit)
 
 
 def fold_rows(
     data: SearchData, head: Pipeline, last: tuple[str, Any], model: BaseSVM, fold: int
 ) -> SearchRows:
-    """The rows of one fold: preprocessing fitted on its training rows, applied to its test rows.
+    """The rows of one fold, behind their preprocessing, with their store."""
+    found = transform_fold(data, head, last, model, fold)
+    rows = (found.X, found.y, found.sample_weight)
+    return SearchRows(model, *rows, [found.split], data.memory_limit, found.head)
+
+
+@dataclass(frozen=True)
+class TransformedFold:
+    """Training rows and, below them, test rows behind a fitted preprocessing."""
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    split: Split
+    head: Pipeline
+
+
+def transform_fold(
+    data: SearchData, head: Pipeline, last: tuple[str, Any], model: Any, fold: int
+) -> TransformedFold:
+    """Fit a copy of the preprocessing on the training rows, and apply it to the test rows.
 
     `last` is the name and the given estimator of the last step of the pipeline.
     """
@@ -170,7 +199,8 @@ def fold_rows(
     X_test, y_test = _safe_split(head, data.X, data.y, test, train)
     Z_train = head.fit_transform(X_train, y_train, **head_params)
     Z_test = head.transform(X_test)
-    if not callable(model.kernel) and model.kernel == "precomputed":
+    kernel = getattr(model, "kernel", "linear")
+    if not callable(kernel) and kernel == "precomputed":
         Z = extend_kernel(Z_train, Z_test)
     else:
         Z = stack_rows(Z_train, Z_test)
@@ -179,8 +209,7 @@ def fold_rows(
         weights = np.concatenate([np.asarray(weights), np.ones(test.size)])
     y = None if data.y is None else np.concatenate([np.asarray(y_train), np.asarray(y_test)])
     n_train, n = train.size, train.size + test.size
-    split = (np.arange(n_train), np.arange(n_train, n))
-    return SearchRows(model, Z, y, weights, [split], data.memory_limit, head)
+    return TransformedFold(Z, y, weights, (np.arange(n_train), np.arange(n_train, n)), head)
 
 
 def divide_params(

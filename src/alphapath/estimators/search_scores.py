@@ -25,6 +25,9 @@ from .fold_sets import FoldSets
 from .fold_table import asks_for_values, index_rows, take_rows
 from .search_rows import SearchData, SearchRows
 
+#: What an SVM can not be asked for.
+PROBABILITIES = {"predict_proba", "predict_log_proba"}
+
 Metric = Callable[[FloatArray, FloatArray, FloatArray | None], FloatArray]
 
 
@@ -193,6 +196,21 @@ class FoldOfRows:
 def breaks_rules(model: Any) -> bool:
     """Whether `predict` would raise."""
     return bool(model.break_ties and model.decision_function_shape == "ovo")
+
+
+def check_scorers(scorer: Any, scoring: Any) -> None:
+    """Refuse scorers that ask for probabilities: every score would be nan."""
+    own = scorer._scorers if isinstance(scorer, _MultimetricScorer) else {None: scorer}
+    for name, one in own.items():
+        asked = getattr(one, "_response_method", ())
+        methods = {asked} if isinstance(asked, str) else set(asked)
+        if methods and methods <= PROBABILITIES:
+            raise ValueError(
+                f"The scorer {scoring if name is None else name!r} asks for predict_proba, which "
+                f"an SVM does not have; take one that is made of decision values or predictions, "
+                f"such as 'roc_auc' or 'accuracy', or calibrate the chosen model afterwards by "
+                f"CalibratedClassifierCV."
+            )
 
 
 def find_metrics(scorer: Any, given: Any, score_params: Mapping[str, Any]) -> dict[str, Metric]:

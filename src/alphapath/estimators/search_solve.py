@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from ..problem import FloatArray
+from ..problem import FloatArray, Problem
 from ..search.chain_result import ChainResult
-from ..search.node import ROOT, Chain, Step
+from ..search.neighbours import Neighbour, link_steps
+from ..search.node import NEIGHBOUR, ROOT, Chain, Step
 from ..solvers.native import Limits
-from ..solvers.sequence import SequenceSolution, Steps, solve_sequence
+from ..solvers.sequence import Known, SequenceSolution, Steps, solve_sequence
 from . import one_vs_one
 from .base import BaseSVM
 from .fold_models import complete_model, reduce_solution
@@ -57,19 +58,22 @@ class Piece:
     ----------
     values : dict of arrays of shape (n_solved, n_rows)
         Decision values by part ("test", "train").
-    numbers : list of int
+    numbers : range
         The steps of the fold that were solved, C ascending.
     solved : SequenceSolution or None
         Only where fitted estimators are wanted.
     """
 
     values: dict[str, FloatArray]
-    numbers: list[int]
+    numbers: range
     solved: SequenceSolution | None
 
 
 class ChainSolver:
-    """The solves of one chain on one kernel, and their scores."""
+    """The solves of one chain on one kernel, and their scores.
+
+    `neighbour` has what the chain on the kernel before left, and takes what this one leaves.
+    """
 
     def __init__(
         self,
@@ -77,10 +81,12 @@ class ChainSolver:
         chain: Chain,
         model: Model,
         rows: SearchRows,
-        local: Sequence[int],
+        neighbour: Neighbour | None = None,
     ) -> None:
         self.setting, self.chain, self.model = setting, chain, model
-        self.rows, self.local = rows, local
+        self.rows, self.neighbour = rows, neighbour
+        #: The numbers of the chain's folds on these rows.
+        self.local = [0] if rows.head is not None else list(chain.folds)
         self.sets = rows.sets(model)
         self.position = {fold: h for h, fold in enumerate(chain.folds)}
         n_classes = self.sets.n_classes
@@ -91,23 +97,30 @@ class ChainSolver:
     def solve(self, view: Any, good: Sequence[int], result: ChainResult) -> None:
         """Every pair of classes, over all steps of the chain."""
         problems = self.rows.problems(self.model)
-        for pair, problem in zip(self.pairs, problems, strict=True):
+        chain_steps: Sequence[Step] = self.chain.steps
+        if self.neighbour is not None:
+            result.edges = [*self.neighbour.choose_edges(self.chain)]
+            chain_steps = link_steps(self.chain, result.edges)
+        for number, (pair, problem) in enumerate(zip(self.pairs, problems, strict=True)):
             folds = [
                 self.chain.folds[h]
                 for h in good
                 if pair is None or np.isin(pair, self.sets.codes[self.local[h]]).all()
             ]
-            steps = keep_folds(self.chain.steps, folds)
+            steps = keep_folds(chain_steps, folds)
             if not steps:
                 continue
+            problem = problem.with_kernel(view)
+            steps, known = self._begin_from_neighbour(number, steps, problem, result)
             weights = np.stack(
                 [self.rows.weights(self.sets, self.local[self.position[f]], pair) for f in folds]
             )
             solved = solve_sequence(
-                problem.with_kernel(view),
+                problem,
                 weights,
-                as_native_steps(steps, folds, self.chain.factors),
+                as_native_steps(steps, folds, self.chain.factors, len(known)),
                 limits=self._limits(),
+                known=known,
                 total_time_limit=self._seconds_left(),
             )
             if solved.is_interrupted:
@@ -116,6 +129,29 @@ class ChainSolver:
                 result.count(steps, solved, self.position)
             for fold in folds:
                 self._keep(self.position[fold], steps, solved)
+            if self.neighbour is not None:
+                self.neighbour.keep(number, steps, solved)
+        if self.neighbour is not None:
+            self.neighbour.observe([result.edges[h] for h in good], result.work[good, 0])
+
+    def _begin_from_neighbour(
+        self, pair: int, steps: list[Step], problem: Problem, result: ChainResult
+    ) -> tuple[list[Step], list[Known]]:
+        """The solutions of the kernel before that steps begin from; cold where there is none."""
+        known: list[Known] = []
+        if self.neighbour is None:
+            return steps, known
+        steps = list(steps)
+        for k, step in enumerate(steps):
+            if step.parent != NEIGHBOUR:
+                continue
+            found = self.neighbour.move(pair, step.fold, problem)
+            if found is None:
+                steps[k] = step._replace(parent=ROOT, seed="cold")
+                continue
+            known.append(found[0])
+            result.work[self.position[step.fold], 0] += found[1]
+        return steps, known
 
     def _limits(self) -> Limits:
         svm = self.model.estimator
@@ -152,9 +188,13 @@ class ChainSolver:
         return seconds
 
     def _keep(self, h: int, steps: Sequence[Step], solved: SequenceSolution) -> None:
-        """Keep what the scores of a fold need of one pair's solves, and no more."""
+        """Keep what the scores of a fold need of one pair's solves, and no more.
+
+        The steps of a fold follow one another.
+        """
         fold, number = self.chain.folds[h], self.local[h]
-        numbers = [k for k, step in enumerate(steps[: len(solved)]) if step.fold == fold]
+        first = next(k for k, step in enumerate(steps) if step.fold == fold)
+        numbers = range(len(solved))[first : first + len(self.chain.factors)]
         train, test = self.rows.splits[number]
         judge, sign = self.setting.judge, self.sets.sign_of(number)
         values = {}
@@ -163,9 +203,10 @@ class ChainSolver:
             if not numbers:
                 values[part] = np.empty((0, index.size))
                 continue
-            found = solved.gradient[np.array(numbers)[:, None], index]
+            mine = slice(numbers.start, numbers.stop)
+            found = solved.gradient[mine].take(index, axis=1)
             found += solved.problem.targets[index]
-            found += solved.bias[numbers, None]
+            found += solved.bias[mine, None]
             values[part] = found if sign == 1.0 else sign * found
         kept = solved if judge.needs_models else None
         self.pieces[h].append(Piece(values, numbers, kept))
@@ -193,7 +234,7 @@ def keep_folds(steps: Sequence[Step], folds: Sequence[int]) -> list[Step]:
     if all(step.fold in wanted for step in steps):
         return list(steps)
     kept: list[Step] = []
-    number = {ROOT: ROOT}
+    number = {ROOT: ROOT, NEIGHBOUR: NEIGHBOUR}
     for k, step in enumerate(steps):
         if step.fold not in wanted:
             continue
@@ -203,11 +244,17 @@ def keep_folds(steps: Sequence[Step], folds: Sequence[int]) -> list[Step]:
     return kept
 
 
-def as_native_steps(steps: Sequence[Step], folds: Sequence[int], factors: Sequence[float]) -> Steps:
+def as_native_steps(
+    steps: Sequence[Step], folds: Sequence[int], factors: Sequence[float], n_known: int = 0
+) -> Steps:
+    """The steps as the solver counts them: after `n_known` solutions, for the NEIGHBOUR's nodes."""
     row = {fold: i for i, fold in enumerate(folds)}
+    fold, factor, parent, seeds = zip(*steps, strict=True)
+    parents = np.array(parent)
+    if n_known:
+        is_next = parents == NEIGHBOUR
+        parents = np.where(parents >= 0, parents + n_known, ROOT)
+        parents[is_next] = np.arange(n_known)
     return Steps(
-        np.array([row[step.fold] for step in steps]),
-        np.array([factors[step.factor] for step in steps]),
-        np.array([step.parent for step in steps]),
-        [step.seed for step in steps],
+        np.array([row[f] for f in fold]), np.array([factors[j] for j in factor]), parents, seeds
     )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..kernels import parse_memory_limit
 from ..kernels.policy import row_bytes
 from ..search.chain_result import ChainResult
+from ..search.neighbours import Neighbour
 from ..search.node import Chain
 from ..search.shelf import Shelf
 from .search_grid import Model
@@ -46,8 +47,13 @@ class SearchWork:
 
     # -- one chain
 
-    def __call__(self, chain: Chain) -> dict[str, NDArray[Any]] | None:
-        """The arrays of a chain; None where the time is over."""
+    def __call__(
+        self, chain: Chain, neighbour: Neighbour | None = None
+    ) -> dict[str, NDArray[Any]] | None:
+        """The arrays of a chain; None where the time is over.
+
+        `neighbour` has what the chain on the kernel before left, and takes what this one leaves.
+        """
         if self.setting.deadline is not None and time.time() >= self.setting.deadline:
             return None
         result = ChainResult(chain)
@@ -55,18 +61,19 @@ class SearchWork:
             # Rows that no candidate could use are refused as such, and not candidate by candidate.
             self._find_shared(self.setting.models[chain.model], chain.head)
         try:
-            self._with_rows(chain, result)
+            self._with_rows(chain, result, neighbour)
         except Exception as error:
             if self.setting.judge.error_score == "raise":
                 raise
             result.refuse(range(len(chain.folds)), error)
         return result.arrays()
 
-    def _with_rows(self, chain: Chain, result: ChainResult) -> None:
+    def _with_rows(self, chain: Chain, result: ChainResult, neighbour: Neighbour | None) -> None:
         model = self.setting.models[chain.model]
         head = self.setting.heads[chain.head]
         if head is None:
-            self._solve(chain, model, self._find_shared(model, chain.head), result)
+            rows = self._find_shared(model, chain.head)
+            self._solve(ChainSolver(self.setting, chain, model, rows, neighbour), result)
             return
         (fold,) = chain.folds
         n = sum(part.size for part in self.setting.data.splits[fold])
@@ -77,9 +84,10 @@ class SearchWork:
             rows.shelf = Shelf(size)
             return self._with_products(rows, chain.head)
 
-        self._folds.use(
-            (chain.head, fold), size, make, lambda rows: self._solve(chain, model, rows, result)
-        )
+        def solve(rows: SearchRows) -> None:
+            self._solve(ChainSolver(self.setting, chain, model, rows, neighbour), result)
+
+        self._folds.use((chain.head, fold), size, make, solve)
 
     def _find_shared(self, model: Model, head: int) -> SearchRows:
         with self._lock:
@@ -99,24 +107,21 @@ class SearchWork:
             rows.shelf = Shelf(rows.shelf.limit // 2)
         return rows
 
-    def _solve(self, chain: Chain, model: Model, rows: SearchRows, result: ChainResult) -> None:
-        is_alone = rows.head is not None
-        local = [0] if is_alone else list(chain.folds)
-        sets = rows.sets(model)
-        good = [h for h, number in enumerate(local) if number not in sets.errors]
-        for h, number in enumerate(local):
+    def _solve(self, solver: ChainSolver, result: ChainResult) -> None:
+        rows, model, sets = solver.rows, solver.model, solver.sets
+        good = [h for h, number in enumerate(solver.local) if number not in sets.errors]
+        for h, number in enumerate(solver.local):
             if number in sets.errors:
                 if self.setting.judge.error_score == "raise":
                     raise sets.errors[number]
                 result.refuse([h], sets.errors[number])
         if not good:
             return
-        gamma, kernel = rows.kernel_of(model, local[good[0]])
+        gamma, kernel = rows.kernel_of(model, solver.local[good[0]])
         tol = model.estimator.tol
         begin = time.perf_counter()
 
         def solve(view: Any) -> None:
-            solver = ChainSolver(self.setting, chain, model, rows, local)
             solver.solve(view, good, result)
             score_time = solver.score(gamma, kernel, good, result)
             result.share_time(time.perf_counter() - begin - score_time)

@@ -148,9 +148,7 @@ class BaseSmooth(BaseEstimator):
                 )
             K = X.copy()
         else:
-            n = X.shape[0]
-            store = KernelStore(X, memory_limit=max(1 << 20, 16 * n * (n + 64)))
-            K = store.view(self._kernel, precision="float64").rows(np.arange(n))
+            K = KernelStore(X).matrix(self._kernel)
         if (scale != 1.0).any():
             K *= scale
         return np.asarray(K)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,10 +19,10 @@ from sklearn.base import clone
 from ..margin_problem import MarginProblem
 from ..margin_solution import MarginSolution
 from ..problem import FloatArray
-from ..solution import Info
 from ..solvers import smooth_newton
 from .fold_sets import Split
 from .fold_table import take_rows
+from .primal_folds import ColumnFit, Visit, Wanted
 from .smooth_base import GAMMA_KERNELS, BaseSmooth
 
 SEEDINGS = ("auto", "none")
@@ -38,17 +37,6 @@ def check_smooth_seeding(seeding: str) -> None:
             f"seeding is {seeding!r}; for a smooth SVM it must be 'auto' (from the model on all "
             f"rows) or 'none' (from zero)."
         )
-
-
-@dataclass(frozen=True)
-class ColumnFit:
-    """What is kept of one column's solution; the fields of a MarginSolution that a model takes."""
-
-    coef: FloatArray
-    bias: float
-    info: Info
-    test_values: FloatArray
-    train_values: FloatArray | None
 
 
 def count_active(solution: MarginSolution) -> int:
@@ -97,6 +85,14 @@ class SmoothFolds:
         """2 where there are no classes: one problem."""
         return len(self.model.classes_) if self.model._targets == "labels" else 2
 
+    def set_c(self, c: float) -> None:
+        """The same folds at another c."""
+        self.model.c = c
+        self.models = {}
+        rows = self.rows
+        weights = 0.5 * self.model._weight_scale(rows.targets, rows.weights) * rows.weights
+        self.problems = [problem.with_weights(weights) for problem in self.problems]
+
     def _check_classes(self, train: NDArray[np.intp]) -> NDArray[np.intp]:
         if self.model._targets == "numbers":
             return np.arange(2)
@@ -105,8 +101,23 @@ class SmoothFolds:
         model._check_targets(labels, self.rows.weights[train])
         return np.asarray(np.searchsorted(self.model.classes_, model.classes_))
 
+    def walk(self, factors: Sequence[float], wanted: Wanted) -> Iterator[Visit]:
+        """Every fold at every c; a fold by itself begins from its model at the c before."""
+        seeding = "keep" if wanted.is_alone else "auto"
+        for k, c in enumerate(factors):
+            if k > 0 and wanted.is_late:
+                return
+            self.set_c(c)
+            for h, fits in self.solve(seeding if wanted.is_warm else "none", wanted.has_train):
+                if h not in self.errors:
+                    yield k, h, fits
+
     def solve(self, seeding: str, keep_train: bool) -> Iterator[tuple[int, list[ColumnFit]]]:
-        """The fits of each fold, one a column; none for a fold that was refused."""
+        """The fits of each fold, one a column; none for a fold that was refused.
+
+        "auto" begins from the model on all rows, and that from the one of the c before. "keep", of
+        a single fold, begins from its model at the c before.
+        """
         model = self.model
         shares = model.gamma != "scale" or model.kernel not in GAMMA_KERNELS
         together = []
@@ -121,13 +132,16 @@ class SmoothFolds:
         if not together:
             return
         if seeding == "auto":
-            for problem in self.problems:
-                self.full += smooth_newton.solve_side_by_side(
-                    [problem], strategy=model.strategy, limits=model._limits
-                )
+            starts: Sequence[MarginSolution | None] = self.full or [None] * len(self.problems)
+            self.full = [
+                smooth_newton.solve_side_by_side(
+                    [problem], start, strategy=model.strategy, limits=model._limits
+                )[0]
+                for problem, start in zip(self.problems, starts, strict=True)
+            ]
         step = self._count_side_by_side()
         for first in range(0, len(together), step):
-            yield from self._fit_together(together[first : first + step], keep_train)
+            yield from self._fit_together(together[first : first + step], seeding, keep_train)
 
     def _count_side_by_side(self) -> int:
         """As many folds as have room for Hessians of the size of the full model's."""
@@ -139,19 +153,23 @@ class SmoothFolds:
         return int(np.clip(SIDE_BY_SIDE_BYTES // (16 * (size + 1) ** 2), 1, 16))
 
     def _fit_together(
-        self, folds: Sequence[int], keep_train: bool
+        self, folds: Sequence[int], seeding: str, keep_train: bool
     ) -> Iterator[tuple[int, list[ColumnFit]]]:
         fits: dict[int, list[ColumnFit]] = {h: [] for h in folds}
         weights = {h: self._weights_of(h) for h in folds}
+        starts, self.full = self.full, [] if seeding == "keep" else self.full
         for k, base in enumerate(self.problems):
             problems = [self._problem_of(base, h, weights[h]) for h in folds]
-            start = self.full[k] if self.full else None
+            start = starts[k] if starts else None
             found = smooth_newton.solve_side_by_side(
                 problems, start, strategy=self.model.strategy, limits=self.model._limits
             )
             for h, solution in zip(folds, found, strict=True):
-                named = solution.with_seed("full") if start is not None else solution
+                seed = "full" if seeding == "auto" else seeding
+                named = solution.with_seed(seed) if start is not None else solution
                 fits[h].append(self._reduce(h, named, keep_train))
+            if seeding == "keep":
+                self.full += found
         yield from fits.items()
 
     def _weights_of(self, fold: int) -> FloatArray:
@@ -212,7 +230,10 @@ class SmoothFolds:
     def fitted(
         self, fold: int, fits: Sequence[ColumnFit], *, for_values: bool = False
     ) -> BaseSmooth:
-        """The estimator as its fit on the training rows would have left it."""
+        """The estimator as its fit on the training rows would have left it.
+
+        `for_values`: it is only asked for decision values that are known, and for predictions.
+        """
         model = self.models[fold]
         if hasattr(model, "intercept_"):
             return model
@@ -220,6 +241,7 @@ class SmoothFolds:
         if model.kernel == "precomputed":
             model.n_features_in_ = train.size
         scale = self.rows.column_scale
-        model._take(fits, self.rows.X[train], None if scale is None else scale[train])
+        own = train[:0] if for_values else train  # rows that nobody asks for are not copied
+        model._take(fits, self.rows.X[own], None if scale is None else scale[train])
         model._warn()
         return model

@@ -12,7 +12,8 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function
 
-from ..problem import FloatArray, KernelView, Problem
+from ..paths import Terms
+from ..problem import FloatArray
 from . import one_vs_one
 from .base import POSITIVE
 from .labels import encode_labels, weigh_classes
@@ -54,6 +55,9 @@ class SVC(ClassifierMixin, UpdatingSVM):
         Seconds after which to stop with what there is.
     window : int or None, default=None
         How many rows `partial_fit` and `update` keep at most: the oldest are forgotten.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where the kernel is computed and the problems are solved: "cuda" needs an NVIDIA GPU and
+        CuPy (`pip install alphapath[gpu]`); "auto" takes it for 10,000 rows or more.
 
     Attributes
     ----------
@@ -88,6 +92,7 @@ class SVC(ClassifierMixin, UpdatingSVM):
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
         "break_ties": ["boolean"],
         "window": WINDOW,
+        **UpdatingSVM._device_constraint,
     }
 
     def __init__(
@@ -106,6 +111,7 @@ class SVC(ClassifierMixin, UpdatingSVM):
         memory_limit: Any = None,
         time_limit: float | None = None,
         window: int | None = None,
+        device: str = "cpu",
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -120,6 +126,7 @@ class SVC(ClassifierMixin, UpdatingSVM):
         self.memory_limit = memory_limit
         self.time_limit = time_limit
         self.window = window
+        self.device = device
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
@@ -137,7 +144,6 @@ class SVC(ClassifierMixin, UpdatingSVM):
         return self._fit(X, y, sample_weight)
 
     @available_if(has_features)
-    @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
         self,
         X: Any,
@@ -159,6 +165,7 @@ class SVC(ClassifierMixin, UpdatingSVM):
         >>> model = SVC(window=1000).partial_fit(X[:500], y[:500])   # doctest: +SKIP
         """
         if not hasattr(self, "dual_coef_"):
+            self._validate_params()
             self._set_classes(y, classes)
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(
@@ -226,26 +233,12 @@ class SVC(ClassifierMixin, UpdatingSVM):
         self.class_weight_ = weigh_classes(self.class_weight, self.classes_, targets, sample_weight)
         return np.asarray(self.C * self.class_weight_[targets.astype(np.intp)])
 
-    def _make_problems(
-        self, view: KernelView, targets: FloatArray, weights: FloatArray
-    ) -> Iterator[Problem]:
+    def _terms_of(self, targets: FloatArray, weights: FloatArray) -> Iterator[Terms]:
         n_classes = len(self.classes_)
-        for pair in one_vs_one.class_pairs(n_classes):
-            signs, is_member = one_vs_one.pair_signs(targets, pair, n_classes)
-            yield Problem.classification(view, signs, np.where(is_member, weights, 0.0))
-
-    def _problems_of(self, view: Any, targets: Any, sample_weight: Any) -> Any:
-        n_classes = len(self.classes_)
-        has_rows = np.bincount(targets.astype(np.intp), sample_weight, n_classes) > 0.0
-        if has_rows.all():
-            return super()._problems_of(view, targets, sample_weight)
-        weights = self._weight_scale(targets, sample_weight) * sample_weight
-        problems: list[Problem | None] = []
         for pair in one_vs_one.class_pairs(n_classes):
             signs, is_member = one_vs_one.pair_signs(targets, pair, n_classes)
             own = np.where(is_member, weights, 0.0)
-            problems.append(Problem.classification(view, signs, own) if own.any() else None)
-        return problems
+            yield Terms(signs, own, np.minimum(signs, 0.0), np.maximum(signs, 0.0))
 
     def _refit_parameters(self) -> Self:
         # "balanced" weights summed in another order may differ in the last bit, and a beta at its

@@ -12,7 +12,8 @@ from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 
-from ..problem import FloatArray, KernelView, Problem
+from ..paths import Terms
+from ..problem import FloatArray
 from .base import POSITIVE
 from .one_problem import OneProblemSVM
 from .updating import WINDOW, UpdatingSVM, has_features
@@ -46,6 +47,9 @@ class SVR(RegressorMixin, OneProblemSVM, UpdatingSVM):
         Seconds after which to stop with what there is.
     window : int or None, default=None
         How many rows `partial_fit` and `update` keep at most: the oldest are forgotten.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where the kernel is computed and the problems are solved: "cuda" needs an NVIDIA GPU and
+        CuPy (`pip install alphapath[gpu]`); "auto" takes it for 10,000 rows or more.
 
     Attributes
     ----------
@@ -72,6 +76,7 @@ class SVR(RegressorMixin, OneProblemSVM, UpdatingSVM):
         "C": [POSITIVE],
         "epsilon": [Interval(Real, 0.0, np.inf, closed="left")],
         "window": WINDOW,
+        **UpdatingSVM._device_constraint,
     }
 
     def __init__(
@@ -88,6 +93,7 @@ class SVR(RegressorMixin, OneProblemSVM, UpdatingSVM):
         memory_limit: Any = None,
         time_limit: float | None = None,
         window: int | None = None,
+        device: str = "cpu",
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -100,6 +106,7 @@ class SVR(RegressorMixin, OneProblemSVM, UpdatingSVM):
         self.memory_limit = memory_limit
         self.time_limit = time_limit
         self.window = window
+        self.device = device
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
@@ -116,7 +123,6 @@ class SVR(RegressorMixin, OneProblemSVM, UpdatingSVM):
         return self._fit(X, y, sample_weight)
 
     @available_if(has_features)
-    @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Add rows to the training set, exactly: the model of all rows, not a step towards it.
 
@@ -129,6 +135,8 @@ class SVR(RegressorMixin, OneProblemSVM, UpdatingSVM):
         --------
         >>> model = SVR(window=1000).partial_fit(X[:500], y[:500])   # doctest: +SKIP
         """
+        if not hasattr(self, "dual_coef_"):
+            self._validate_params()
         rows = self._check_addition(X, y, sample_weight)
         return self._change(rows, np.zeros(0, dtype=np.int64))
 
@@ -142,7 +150,6 @@ class SVR(RegressorMixin, OneProblemSVM, UpdatingSVM):
     def _weight_scale(self, targets: FloatArray, sample_weight: FloatArray) -> FloatArray:
         return np.full_like(sample_weight, self.C)
 
-    def _make_problems(
-        self, view: KernelView, targets: FloatArray, weights: FloatArray
-    ) -> Iterator[Problem]:
-        yield Problem.regression(view, targets, weights, self.epsilon)
+    def _terms_of(self, targets: FloatArray, weights: FloatArray) -> Iterator[Terms]:
+        ones = np.ones_like(targets)
+        yield Terms(targets, weights, -ones, ones)

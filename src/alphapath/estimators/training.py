@@ -90,8 +90,11 @@ def make_kernel(kernel: Any, gamma: float, degree: int, coef0: float) -> Kernel:
 
 def check_norms(X: Any) -> None:
     """Refuse rows so large that their squared norm overflows."""
-    with np.errstate(over="ignore"):
-        squared_norms = row_norms(X, squared=True)
+    if type(X) is np.ndarray:
+        squared_norms = np.einsum("ij,ij->i", X, X)
+    else:
+        with np.errstate(over="ignore"):
+            squared_norms = row_norms(X, squared=True)
     if not np.isfinite(squared_norms).all():
         i = int(np.argmin(np.isfinite(squared_norms)))
         raise KernelError(
@@ -164,6 +167,8 @@ def overall_status(infos: Sequence[Info]) -> Status:
 
 def warn_unsolved(status: Status, budget: Budget, violation: float) -> None:
     """A ConvergenceWarning with a sentence for every status but SOLVED and INTERRUPTED."""
+    if status is Status.SOLVED:
+        return
     reached = f"the KKT violation reached is {violation:.3g}, the tolerance {budget.tol:g}"
     sentences = {
         Status.ITERATION_LIMIT: f"The fit stopped at max_iter={budget.max_iter}: {reached}. "

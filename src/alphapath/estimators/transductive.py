@@ -27,7 +27,8 @@ class TransductiveSVC(ClassifierMixin, BaseEstimator):
 
     Unlabelled rows (label -1) first get the labels of the supervised model, then weights that are
     doubled from nearly 0 to `C_unlabelled`; between doublings, pairs of opposite labels that would
-    both rather be switched are. Each step is an exact walk from the last solution.
+    both rather be switched are. Each step is an exact walk from the last solution, or a polished
+    solve where so many instances move that this is cheaper.
 
     Parameters
     ----------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .base import Kernel
 from .callable_kernel import Callable
 from .linear import Linear
+from .pairs import LinearRows, PairView, pairs_within
 from .policy import Layout, choose_layout, parse_memory_limit
 from .poly import Poly
 from .precomputed import Precomputed
@@ -27,10 +28,13 @@ __all__ = [
     "KernelView",
     "Layout",
     "Linear",
+    "LinearRows",
+    "PairView",
     "Poly",
     "Precomputed",
     "Rbf",
     "Sigmoid",
     "choose_layout",
+    "pairs_within",
     "parse_memory_limit",
 ]

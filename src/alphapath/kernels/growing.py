@@ -81,8 +81,13 @@ class GrowingView:
         self._rows.put(slots, X, self.n)
         self._is_used[slots] = True
         others = np.flatnonzero(self._is_used)
-        values, offsets = self._rows.centred(self.kernel, slots, others)
-        self.gram.fill(slots, offsets, others, values)
+        if isinstance(self.kernel, Rbf):
+            gamma = self.kernel.gamma
+            own, theirs, squares = self._rows.rbf_terms(gamma, slots, others)
+            self.gram.fill_rbf(gamma, slots, own, others, theirs, squares)
+        else:
+            values, offsets = self._rows.centred(self.kernel, slots, others)
+            self.gram.fill(slots, offsets, others, values)
         return slots
 
     def remove(self, slots: IntArray) -> None:
@@ -114,11 +119,12 @@ class _Rows:
         self._X: Any = None
         self._about: FloatArray | None = None  # dense rows about the origin
         self._norms: FloatArray | None = None
+        self._at_origin = np.zeros(0)  # rbf: expm1(-gamma |x - origin|^2)
         self._row_of = np.zeros(0, dtype=np.intp)  # sparse: where in _X a slot's row is
 
     def put(self, slots: IntArray, X: Any, n_slots: int) -> None:
         if self._X is None:
-            self._origin = X[:1]
+            self._origin = X[:1].copy()
             if not sp.issparse(X):
                 self._X = np.zeros((n_slots, X.shape[1]))
                 self._about = np.zeros_like(self._X)
@@ -155,20 +161,31 @@ class _Rows:
     def take(self, slots: Any) -> Any:
         return self._X[self._row_of[slots]] if sp.issparse(self._X) else self._X[slots]
 
+    def rbf_terms(
+        self, gamma: float, slots: IntArray, others: NDArray[np.intp]
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """(E of `slots` at the origin, E of `others` there, squared distances between them).
+
+        E = K - 1 by expm1, which keeps the digits where gamma is small; K = 1 + E and E_oo = 0.
+        """
+        if self._about is not None and self._norms is not None:
+            squares, norms = self._distances(slots, others), self._norms[slots]
+        else:
+            X = self.take(slots)
+            squares = squared_distances(X, self.take(others))
+            norms = squared_distances(X, self._origin)[:, 0]
+        if others[-1] >= self._at_origin.size:
+            self._at_origin = np.pad(self._at_origin, (0, others[-1] + 1 - self._at_origin.size))
+        own = np.expm1(-gamma * norms)
+        self._at_origin[slots] = own
+        return own, self._at_origin[others], squares
+
     def centred(
         self, kernel: Kernel, slots: IntArray, others: NDArray[np.intp]
     ) -> tuple[FloatArray, FloatArray]:
         """(inner products about the origin, offsets of `slots`)."""
-        X, Z, origin = self.take(slots), self.take(others), self._origin
-        if isinstance(kernel, Rbf):
-            # expm1 keeps the digits of 1 - K where gamma is small; K = 1 + E and E_oo = 0.
-            squares = self._distances(slots, others) if self._about is not None else None
-            cross = np.expm1(
-                -kernel.gamma * (squared_distances(X, Z) if squares is None else squares)
-            )
-            own = np.expm1(-kernel.gamma * self._norms_of(slots, origin))
-            theirs = np.expm1(-kernel.gamma * self._norms_of(others, origin))
-            return cross - own[:, None] - theirs, own + 0.5
+        origin = self._origin
+        X, Z = self.take(slots), self.take(others)
         at_origin = kernel.evaluate(X, origin)[:, 0]
         own_origin = float(kernel.evaluate(origin, origin)[0, 0])
         if isinstance(kernel, Linear) and self._about is not None:
@@ -178,18 +195,16 @@ class _Rows:
             values -= kernel.evaluate(origin, Z) - own_origin
         return np.ascontiguousarray(values), at_origin - own_origin / 2.0
 
-    def _norms_of(self, slots: Any, origin: Any) -> FloatArray:
-        if self._norms is not None:
-            return np.asarray(self._norms[slots])
-        return np.asarray(squared_distances(self.take(slots), origin)[:, 0])
-
     def _distances(self, slots: IntArray, others: NDArray[np.intp]) -> FloatArray:
         """|x - z|^2 from the rows about the origin; small ones by differences."""
         assert self._about is not None
         assert self._norms is not None
         A, B = self._about[slots], self._about[others]
         norms = self._norms[slots][:, None] + self._norms[others]
-        distances = norms - 2.0 * (A @ B.T)
-        i, j = np.nonzero(distances <= CANCELLATION * norms)
+        distances = A @ B.T
+        distances *= -2.0
+        distances += norms
+        norms *= CANCELLATION
+        i, j = np.nonzero(distances <= norms)
         distances[i, j] = squared_norms(A[i] - B[j])
         return distances

@@ -57,6 +57,12 @@ def choose_layout(
 
     ``precision`` overrides the policy's; ``overhead`` are bytes that a row cache needs besides its
     rows.
+
+    Examples
+    --------
+    >>> from alphapath.kernels import choose_layout
+    >>> choose_layout(20_000, tol=1e-3, memory_limit=200_000_000)
+    Layout(precision='float32', is_full=False, capacity_rows=2500)
     """
     wanted = choose_precision(n, tol) if precision is None else precision
     if n * row_bytes(n, wanted) <= memory_limit:
@@ -74,7 +80,14 @@ def choose_layout(
 
 
 def parse_memory_limit(limit: int | float | str | None) -> int:
-    """Bytes from a number, from text such as "200MB" or "1.5 GiB", or the default for None."""
+    """Bytes from a number, from text such as "200MB" or "1.5 GiB", or the default for None.
+
+    Examples
+    --------
+    >>> from alphapath.kernels import parse_memory_limit
+    >>> parse_memory_limit("1.5 GiB")
+    1610612736
+    """
     if limit is None:
         return default_memory_limit()
     if isinstance(limit, str):

@@ -55,6 +55,14 @@ class KernelStore:
     n_threads : int or None
         Threads that compute a matrix; None for one, -1 for all processors. Bits do not depend on
         it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from alphapath.kernels import KernelStore, Rbf
+    >>> store = KernelStore(np.array([[0.0], [1.0], [3.0]]))
+    >>> store.view(Rbf(gamma=0.5)).exact_rows([1]).round(3)
+    array([[0.607, 1.   , 0.135]])
     """
 
     def __init__(
@@ -111,6 +119,13 @@ class KernelStore:
         with self._lock:
             grams = [view.gram for view in self._views.values()]
             return sum(gram.nbytes for gram in [*grams, *self._products.values()])
+
+    def matrix(self, kernel: Kernel) -> FloatArray:
+        """The whole K in double, in memory that is the caller's; it is not kept."""
+        function = kernel.native_function()
+        if function is None:
+            return self._given_matrix(kernel).copy()
+        return _core.matrix_of_samples(self._read_samples(), function, self.n_threads)
 
     @property
     def counts(self) -> Counts:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,22 @@ from ..solution import Solution
 from .walker import NOBODY, NOTHING, IntArray, Walker, Work
 
 
+class Terms(NamedTuple):
+    """What a Problem says about each of its rows: the arguments of Problem after the kernel."""
+
+    targets: FloatArray
+    weights: FloatArray
+    lower_scale: FloatArray
+    upper_scale: FloatArray
+
+    def take(self, rows: Any) -> Terms:
+        """Those of some rows."""
+        return Terms(*(values[rows] for values in self))
+
+
+NO_TERMS = Terms(NOTHING, NOTHING, NOTHING, NOTHING)
+
+
 @dataclass(frozen=True)
 class Change:
     """What changes at once: slots of the view that come, that go, and new weights of the rest.
@@ -27,19 +44,22 @@ class Change:
     Parameters
     ----------
     add : array of slots
-    targets, add_weights, lower_scale, upper_scale : arrays, one value a slot of `add`
+    terms : Terms
+        Of the slots that come.
     remove : array of slots
     weights : array of shape (n_slots,) or None
         Weights of the instances that stay; None leaves them as they are.
     """
 
     add: IntArray = field(default_factory=lambda: NOBODY)
-    targets: FloatArray = field(default_factory=lambda: NOTHING)
-    add_weights: FloatArray = field(default_factory=lambda: NOTHING)
-    lower_scale: FloatArray = field(default_factory=lambda: NOTHING)
-    upper_scale: FloatArray = field(default_factory=lambda: NOTHING)
+    terms: Terms = NO_TERMS
     remove: IntArray = field(default_factory=lambda: NOBODY)
     weights: FloatArray | None = None
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether all stays as it is."""
+        return self.weights is None and self.add.size == 0 and self.remove.size == 0
 
 
 class Decrement:
@@ -71,7 +91,7 @@ class Decrement:
         remove = np.flatnonzero((walker.weights > 0.0) & (problem.weights == 0.0))
         walker.move(problem.weights, remove=remove.astype(np.int64))
         work = Work.since(before, walker, 0, time.perf_counter() - begin)
-        return walker.solution(problem, None, work)
+        return walker.solution(problem, work)
 
 
 class Updater:
@@ -87,12 +107,12 @@ class Updater:
     --------
     >>> updater = Updater(view, epsilon=0.1)                        # doctest: +SKIP
     >>> work = updater.update(Change(add=slots, ...))               # doctest: +SKIP
-    >>> solution = updater.walker.solution(problem, slots, work)    # doctest: +SKIP
+    >>> bias, info = updater.walker.describe(work)                  # doctest: +SKIP
     """
 
     def __init__(self, view: GrowingView, epsilon: float = 0.0) -> None:
         self.walker = Walker(view, epsilon, is_centred=True)
-        self._is_begun = False
+        self.is_begun = False
 
     def update(self, change: Change, start: FloatArray | None = None) -> Work:
         """Make the change; the first call solves from nothing.
@@ -103,40 +123,26 @@ class Updater:
         walker = self.walker
         before, n_fallbacks = walker.native.counts, walker.n_fallbacks
         if change.add.size or walker.targets.size < walker.view.n:
-            walker.define(change.add, change.targets, change.lower_scale, change.upper_scale)
-        weights = walker.weights if change.weights is None else change.weights
-        if self._is_begun and self._is_nothing(change, weights):
+            terms = change.terms
+            walker.define(change.add, terms.targets, terms.lower_scale, terms.upper_scale)
+        if self.is_begun and change.is_nothing:
             pass
-        elif self._is_begun and self._can_walk(change, weights):
-            self._is_begun = False  # until it arrived: an interrupt leaves the walker under way
-            walker.move(weights, change.add, change.add_weights, change.remove)
+        elif self.is_begun and walker.native.can_drive(
+            change.add, change.terms.weights, change.remove
+        ):
+            self.is_begun = False  # until it arrived: an interrupt leaves the walker under way
+            walker.move(change.weights, change.add, change.terms.weights, change.remove)
         else:
-            self._is_begun = False
-            walker.weights = weights.copy()
-            walker.weights[change.add] = change.add_weights
+            self.is_begun = False
+            if change.weights is not None:
+                walker.weights = change.weights.copy()
+            walker.weights[change.add] = change.terms.weights
             walker.weights[change.remove] = 0.0
-            if start is None:
+            if not walker.weights.any():
+                pass
+            elif start is None:
                 walker.solve()
             else:
                 walker.begin(start)
-        self._is_begun = True
+        self.is_begun = bool(walker.weights.any())
         return Work.since(before, walker, n_fallbacks, time.perf_counter() - begin)
-
-    def _is_nothing(self, change: Change, weights: FloatArray) -> bool:
-        is_still = change.add.size == 0 and change.remove.size == 0
-        return is_still and np.array_equal(weights, self.walker.weights)
-
-    def _can_walk(self, change: Change, weights: FloatArray) -> bool:
-        """Whether both signs can have a beta before and after: else all betas are 0 and stay 0."""
-        walker = self.walker
-        before = walker.weights > 0.0
-        after = weights > 0.0
-        after[change.add] = change.add_weights > 0.0
-        after[change.remove] = False
-        rises, falls = walker.upper_scale > 0.0, walker.lower_scale < 0.0
-        return bool(
-            (before & rises).any()
-            and (before & falls).any()
-            and (after & rises).any()
-            and (after & falls).any()
-        )

@@ -179,9 +179,11 @@ class Path:
         """
         targets = np.asarray(y, dtype=np.float64)
         first, last = self.values_on(X)
-        ends = np.append(self.pieces["tau"][1:], self.end)
+        starts = self.pieces["tau"]
+        ends = np.append(starts[1:], self.end)
+        rate = (last - first) / (ends - starts)[:, None]
         return make_curve(
-            self.pieces["tau"], ends, first, last, targets, metric, sample_weight, self.name
+            starts, ends, first - targets, rate, targets, metric, sample_weight, self.name
         )
 
     def values_on(self, X: Any) -> tuple[FloatArray, FloatArray]:

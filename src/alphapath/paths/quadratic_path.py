@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from os import PathLike
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _core
-from ..kernels import Kernel, KernelStore, Linear, Rbf
-from ..problem import FloatArray
+from ..problem import FloatArray, Problem
 from ..solution import Solution
-from ..solvers.lapack import single_threaded
-from .quadratic_loss import QuadraticModel, not_convex
-from .quadratic_validation import StepCurve, trace_error
+from .analytic_curve import AnalyticCurve
+from .quadratic_file import read_path, write_path
+from .quadratic_loss import QuadraticModel
+from .quadratic_validation import trace_error, trace_squared
+from .validation import METRICS, ValidationCurve, make_shares
 
 #: Codes of the three sets in `events_` and `sets_at`.
 FREE, ZERO, BOUND = 0, 1, 2
@@ -72,10 +73,9 @@ class LambdaPath:
     info_ : PathInfo
     """
 
-    def __init__(self, model: QuadraticModel, X: Any, classes: NDArray[Any], native: Any) -> None:
+    def __init__(self, model: QuadraticModel, classes: NDArray[Any], native: Any) -> None:
         self.model = model
         self.classes_ = classes
-        self._X = X
         self._native = native
         self._first: FloatArray = native.segment_first
         self._last: FloatArray = native.segment_last
@@ -119,9 +119,13 @@ class LambdaPath:
         """lambda at the first and at the last end of a piece, in the order of the walk."""
         return float(self._first[k]), float(self._last[k])
 
+    def n_events_before(self, k: int) -> int:
+        """Set changes before piece k."""
+        return int(self._n_before[k])
+
     def sides_of(self, k: int) -> NDArray[np.int8]:
         """The set of every row on piece k, by code."""
-        sides: NDArray[np.int8] = self._native.first_sides
+        sides: NDArray[np.int8] = self._native.first_sides.copy()
         past = self.events_[: self._n_before[k]]
         # Repeated rows: the last assignment stays.
         sides[past["row"]] = past["to"]
@@ -153,8 +157,12 @@ class LambdaPath:
 
         Examples
         --------
-        >>> solution = path.at(0.1)                                  # doctest: +SKIP
-        >>> certify(solution.problem, solution.beta).is_optimal(1e-9)  # doctest: +SKIP
+        >>> from alphapath.certificate import certify
+        >>> from alphapath.paths import lambda_path
+        >>> path = lambda_path([[0.0], [0.4], [0.6], [1.0]], [0, 1, 0, 1])
+        >>> solution = path.at(0.1)
+        >>> certify(solution.problem, solution.beta).is_optimal(1e-9)
+        True
         """
         result = self.model.solve(lam, self._scaled_dual(lam), tol=1e-11)
         return self.model.as_solution(lam, result)
@@ -181,27 +189,41 @@ class LambdaPath:
         return labels
 
     def _kernel_to(self, X: Any, rows: Any) -> FloatArray:
-        if self._X is None:
+        view = self.model.view
+        if view.kernel.name == "precomputed":
             return np.asarray(X[:, rows], dtype=np.float64)
-        return self.model.view.kernel.evaluate(X, self._X[rows])
+        return view.kernel.evaluate(X, view._X[rows])
 
-    def validate(self, X: Any, y: ArrayLike, metric: str = "error") -> StepCurve:
-        """The share of wrong labels on X, y as a function of lambda: every change, exactly.
+    def validate(
+        self, X: Any, y: ArrayLike, metric: str = "error", sample_weight: ArrayLike | None = None
+    ) -> ValidationCurve | AnalyticCurve:
+        """The exact curve of a score over lambda, with its exact minimiser.
 
         Parameters
         ----------
         X : array or CSR of shape (n, n_features)
             For a precomputed kernel, its values against the training rows.
         y : array of shape (n,)
-        metric : {"error", "accuracy"}
+        metric : {"error", "squared"}
+            The share of wrong labels, constant between the lambdas at which one changes; or the
+            mean of (f - y)^2 with y = +-1, analytic between breakpoints.
+        sample_weight : array of shape (n,) or None
+            What each row counts.
 
         Examples
         --------
-        >>> curve = path.validate(X_test, y_test)                    # doctest: +SKIP
-        >>> curve.best_, curve.best_lambda_                          # doctest: +SKIP
+        >>> from sklearn.datasets import make_moons
+        >>> from alphapath.paths import lambda_path
+        >>> X, y = make_moons(80, noise=0.3, random_state=0)
+        >>> path = lambda_path(X[:60], y[:60])
+        >>> curve = path.validate(X[60:], y[60:])
+        >>> curve.best_value, len(curve.best_ranges) > 0
+        (0.05, True)
+        >>> path.validate(X[60:], y[60:], "squared").best_value < 1.0
+        True
         """
-        if metric not in ("error", "accuracy"):
-            raise ValueError(f"metric is {metric!r}; it must be 'error' or 'accuracy'.")
+        if metric not in METRICS:
+            raise ValueError(f"metric is {metric!r}; it must be one of {METRICS}.")
         labels = np.asarray(y)
         unknown = ~np.isin(labels, self.classes_)
         if unknown.any():
@@ -216,93 +238,36 @@ class LambdaPath:
                 f"row, and at least one."
             )
         K = self._kernel_to(X, np.arange(self.model.view.n))
-        curve = trace_error(self, K, labels == self.classes_[1])
-        return curve.mirrored() if metric == "accuracy" else curve
+        targets = np.where(labels == self.classes_[1], 1.0, -1.0)
+        trace = trace_error if metric == "error" else trace_squared
+        return trace(self, K, targets, make_shares(sample_weight, labels.size))
+
+    # -- files
+
+    def save(self, path: str | PathLike[str] | IO[bytes]) -> None:
+        """Write the path (not the kernel) as an .npz file of plain arrays."""
+        write_path(path, self.model, self.classes_, self._native)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str] | IO[bytes], problem: Problem) -> LambdaPath:
+        """Read a path back; `problem` is that of the same data (`estimator.to_problem(X, y)`).
+
+        Examples
+        --------
+        >>> from io import BytesIO
+        >>> from alphapath import QuadraticLossSVC
+        >>> X, y = [[0.0], [0.4], [0.6], [1.0]], [0, 1, 0, 1]
+        >>> model, file = QuadraticLossSVC(), BytesIO()
+        >>> model.lambda_path(X, y, lam_to=0.1).save(file)
+        >>> _ = file.seek(0)
+        >>> LambdaPath.load(file, model.to_problem(X, y)).range_[1]
+        0.1
+        """
+        model, classes, stored = read_path(path, problem)
+        return cls(model, classes, stored)
 
     def plot(self, ax: Any = None) -> Any:
         """Sizes of the three sets along lambda; returns the matplotlib axes."""
         from .quadratic_plot import plot_set_sizes
 
         return plot_set_sizes(self, ax)
-
-
-def lambda_path(
-    X: Any,
-    y: ArrayLike,
-    *,
-    rho: float = 1.0,
-    h: float = np.inf,
-    kernel: Kernel | str = "rbf",
-    sample_weight: ArrayLike | None = None,
-    lam_from: float | None = None,
-    lam_to: float | None = 1e-5,
-    memory_limit: int | str | None = None,
-) -> LambdaPath:
-    """The exact path of a quadratic-loss SVM over lambda.
-
-    Parameters
-    ----------
-    X : array or CSR of shape (n, n_features)
-        The matrix itself for the kernel Precomputed.
-    y : array of shape (n,)
-        Labels of two classes.
-    rho, h : float
-        The loss: (1, inf) squared hinge, (1, 2) modified Huber, (1 + e, 2 e) Huber.
-    kernel : Kernel or {"rbf", "linear"}
-        A kernel of `alphapath.kernels`; "rbf" has gamma = 1 / n_features.
-    sample_weight : array of shape (n,) or None
-        Positive weights of the losses.
-    lam_from, lam_to : float or None
-        The two ends, in either order; None stands for a lambda so large that no set changes beyond.
-    memory_limit : int or str or None
-        As for the estimators.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_moons
-    >>> X, y = make_moons(60, noise=0.3, random_state=0)
-    >>> path = lambda_path(X, y, rho=1.0, h=2.0)
-    >>> curve = path.validate(X, y)
-    >>> bool(curve.at(curve.best_lambda_) == curve.best_)
-    True
-    """
-    X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)
-    labels = np.asarray(y)
-    classes = np.unique(labels)
-    if classes.size != 2:
-        raise ValueError(f"y has {classes.size} classes; a path over lambda needs two.")
-    signs = np.where(labels == classes[1], 1.0, -1.0)
-    weights = np.ones(len(signs)) if sample_weight is None else np.asarray(sample_weight, float)
-    if isinstance(kernel, str):
-        kernel = {"rbf": Rbf(1.0 / X.shape[1]), "linear": Linear()}[kernel]
-    view = KernelStore(X, memory_limit=memory_limit).view(kernel, precision="float64")
-    model = QuadraticModel(view, signs, weights, (rho, h))
-    rows = None if kernel.name == "precomputed" else X
-    return follow(model, rows, classes, lam_from, lam_to)
-
-
-def follow(
-    model: QuadraticModel,
-    X: Any,
-    classes: NDArray[Any],
-    lam_from: float | None = None,
-    lam_to: float | None = 1e-5,
-) -> LambdaPath:
-    """The path of a model whose training rows are X (None: a precomputed kernel)."""
-    if lam_from is None and lam_to is None:
-        raise ValueError("lam_from and lam_to are both None; one end must be a number.")
-    # Where nothing changes at all the large end has to lie above the other one nevertheless.
-    large = max(model.start_lambda, 2.0 * float(lam_from or lam_to or 0.0))
-    first = large if lam_from is None else float(lam_from)
-    last = large if lam_to is None else float(lam_to)
-    for lam in (first, last):
-        if not 0.0 < lam < np.inf:
-            raise ValueError(f"A path can not begin or end at lambda = {lam}; it must be positive.")
-    if first == last:
-        raise ValueError(f"The path from lambda = {first} to itself has no length.")
-    options = _core.QuadraticPathOptions(first, last)
-    with single_threaded():
-        native = _core.follow_quadratic_path(model.native, None, options)
-    if native.status == PathEnd.NOT_CONVEX:
-        raise not_convex(native.lambda_end)
-    return LambdaPath(model, X, classes, native)

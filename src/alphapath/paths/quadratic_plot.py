@@ -37,14 +37,3 @@ def plot_set_sizes(path: Any, ax: Any) -> Any:
     ax.set_ylabel("rows")
     ax.legend()
     return ax
-
-
-def plot_steps(curve: Any, ax: Any) -> Any:
-    """A step curve, its best place marked."""
-    ax = new_axes(ax)
-    ax.stairs(curve.values, curve.edges, baseline=None)
-    ax.axvline(curve.best_lambda_, linestyle="--", color="grey")
-    ax.set_xscale("log")
-    ax.set_xlabel("lambda")
-    ax.set_ylabel("accuracy" if curve.greater_is_better else "error")
-    return ax

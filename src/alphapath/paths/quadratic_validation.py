@@ -1,14 +1,14 @@
-"""The validation error along a path over lambda: piecewise constant, every change exact.
+"""Validation scores along a path over lambda: every change of the error, every squared error.
 
 On a piece of the path lambda f(x) is s + x (e + sum_k W_k / (D_k - x)) for every validation row, a
-rational function with the poles of the piece; its zeros, all of them, are where a label changes.
+rational function with the poles of the piece. Its zeros, all of them, are where a label changes;
+the squared error is a rational function of lambda too, with poles at lambda <= 0 only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,77 +16,41 @@ from numpy.typing import NDArray
 
 from .. import _core
 from ..problem import FloatArray
+from .analytic_curve import AnalyticCurve, expand
+from .validation import ValidationCurve, merge_steps
 
 BOUND = 2
 
 
-@dataclass(frozen=True, eq=False)
-class StepCurve:
-    """A piecewise constant function of lambda, and where it is best.
+@dataclass(frozen=True)
+class RowsOnPiece:
+    """lambda f = s + x (e + W'/(poles - x)) at the validation rows, for x = first - lambda."""
 
-    Parameters
-    ----------
-    edges : array of shape (m + 1,)
-        Ends of the steps, increasing.
-    values : array of shape (m,)
-        The value between two edges.
-    greater_is_better : bool
-    """
+    first: float
+    last: float
+    s: FloatArray
+    e: FloatArray
+    W: FloatArray  # (n_poles, n_rows)
+    poles: FloatArray
 
-    edges: FloatArray
-    values: FloatArray
-    greater_is_better: bool = False
+    def decision_values(self, lams: FloatArray) -> FloatArray:
+        """f, one row a lambda."""
+        x = self.first - lams
+        fractions = (x[:, None] / (self.poles - x[:, None])) @ self.W
+        return np.asarray((self.s + np.outer(x, self.e) + fractions) / lams[:, None])
 
-    def at(self, lam: float) -> float:
-        """The value at lambda (of the upper step where lambda is an edge)."""
-        if not self.edges[0] <= lam <= self.edges[-1]:
-            raise ValueError(
-                f"lam is {lam}; the curve covers {self.edges[0]:g} to {self.edges[-1]:g}."
-            )
-        k = int(np.searchsorted(self.edges, lam, side="right")) - 1
-        return float(self.values[min(k, len(self.values) - 1)])
-
-    @cached_property
-    def best_(self) -> float:
-        """The best value on the whole range."""
-        return float(self.values.max() if self.greater_is_better else self.values.min())
-
-    @cached_property
-    def best_ranges_(self) -> list[tuple[float, float]]:
-        """The intervals of lambda on which the best value is taken."""
-        is_best = np.concatenate([[False], self.values == self.best_, [False]])
-        change = np.flatnonzero(np.diff(is_best.astype(np.int8)))
-        return [
-            (float(self.edges[a]), float(self.edges[b]))
-            for a, b in zip(change[::2], change[1::2], strict=True)
-        ]
-
-    @cached_property
-    def best_lambda_(self) -> float:
-        """The middle, on a logarithmic scale, of the longest best interval."""
-        low, high = max(self.best_ranges_, key=lambda ends: ends[1] / ends[0])
-        return float(np.sqrt(low * high))
-
-    def mirrored(self) -> StepCurve:
-        """One minus the curve: accuracy from error."""
-        return StepCurve(self.edges, 1.0 - self.values, not self.greater_is_better)
-
-    def plot(self, ax: Any = None) -> Any:
-        """The steps over a logarithmic axis; returns the matplotlib axes."""
-        from .quadratic_plot import plot_steps
-
-        return plot_steps(self, ax)
+    def is_above(self) -> NDArray[np.bool_]:
+        """f >= 0 just after the beginning; a value of zero is judged by its slope."""
+        slope = (self.e + (1.0 / self.poles) @ self.W) * np.sign(self.first - self.last)
+        return np.asarray(np.where(self.s == 0.0, slope, self.s) >= 0.0)
 
 
-def trace_error(path: Any, K: FloatArray, is_positive: NDArray[np.bool_]) -> StepCurve:
-    """The error of a LambdaPath on rows with kernel values K against the training rows."""
+def rows_on_pieces(path: Any, K: FloatArray) -> Iterator[RowsOnPiece]:
+    """The pieces of a LambdaPath that have a length, in the order of the walk."""
     model = path.model
     G = K * model.scale
-    sides = path.sides_of(0)
-    at_bound = np.flatnonzero(sides == BOUND)
+    at_bound = np.flatnonzero(path.sides_of(0) == BOUND)
     fixed = G[:, at_bound] @ model.upper[at_bound]
-    edges: list[float] = [path.range_[0]]
-    counts: list[int] = []
     n_seen = 0
     for k in range(path.n_pieces):
         n_seen = _apply_events(path, k, n_seen, G, fixed)
@@ -95,63 +59,60 @@ def trace_error(path: Any, K: FloatArray, is_positive: NDArray[np.bool_]) -> Ste
             continue
         members, a, drift, poles, residues = path.piece(k)
         block = G[:, members]
-        s = fixed + block @ a
-        e = -(block @ drift)
-        W = -(residues @ block.T)
-        rows, x = _core.find_crossings(s, e, np.ascontiguousarray(W), poles, first - last)
-        order = np.argsort(np.abs(x), kind="stable")
-        is_wrong = _is_wrong(s, e, W, poles, is_positive)
-        n_wrong = int(np.count_nonzero(is_wrong))
-        for j in order:
-            edges.append(first - float(x[j]))
-            counts.append(n_wrong)
-            is_wrong[rows[j]] = not is_wrong[rows[j]]
-            n_wrong += 1 if is_wrong[rows[j]] else -1
-        edges.append(last)
-        counts.append(n_wrong)
-    return join_steps(np.array(edges), np.array(counts) / len(is_positive))
+        W = np.ascontiguousarray(-(residues @ block.T))
+        yield RowsOnPiece(first, last, fixed + block @ a, -(block @ drift), W, poles)
 
 
 def _apply_events(path: Any, k: int, n_seen: int, G: FloatArray, fixed: FloatArray) -> int:
     """Brings `fixed` = G[:, bound] u to piece k; returns the number of events applied so far."""
-    n_due = int(path._n_before[k])
+    n_due: int = path.n_events_before(k)
     for _, row, left, joined in path.events_[n_seen:n_due]:
         if BOUND in (left, joined):
             fixed += (1.0 if joined == BOUND else -1.0) * path.model.upper[row] * G[:, row]
     return n_due
 
 
-def _is_wrong(
-    s: FloatArray, e: FloatArray, W: FloatArray, poles: FloatArray, is_positive: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """Wrong labels just after the beginning of a piece; a value of zero is judged by its slope."""
-    slope = e + (1.0 / poles) @ W
-    f = np.where(s == 0.0, slope, s)
-    return np.asarray((f >= 0.0) != is_positive)
+def trace_error(
+    path: Any, K: FloatArray, targets: FloatArray, share: FloatArray
+) -> ValidationCurve:
+    """The weighted error of a LambdaPath on rows with kernel values K against the training rows."""
+    is_positive = targets > 0.0
+    edges: list[FloatArray] = [np.array([path.range_[0]])]
+    values: list[FloatArray] = []
+    for piece in rows_on_pieces(path, K):
+        rows, x = _core.find_crossings(
+            piece.s, piece.e, piece.W, piece.poles, piece.first - piece.last
+        )
+        order = np.argsort(np.abs(x), kind="stable")
+        is_wrong = piece.is_above() != is_positive
+        # A row that crosses twice is wrong and right in turn.
+        turns = np.where(is_wrong, -1.0, 1.0)
+        steps = np.empty(order.size)
+        for j, row in enumerate(rows[order].tolist()):
+            steps[j] = turns[row] * share[row]
+            turns[row] = -turns[row]
+        edges += [piece.first - x[order], np.array([piece.last])]
+        values.append(share @ is_wrong + np.concatenate([[0.0], np.cumsum(steps)]))
+    where, value = np.concatenate(edges), np.concatenate(values)
+    if where[0] > where[-1]:
+        where, value = where[::-1], value[::-1]
+    where = np.maximum.accumulate(where)
+    return merge_steps(where[:-1], value, float(where[-1]), "lambda")
 
 
-def join_steps(edges: FloatArray, values: FloatArray) -> StepCurve:
-    """Edges in increasing order, steps of no length dropped, equal neighbours joined."""
-    if edges[0] > edges[-1]:
-        edges, values = edges[::-1], values[::-1]
-    edges = np.maximum.accumulate(edges)
-    is_long = edges[1:] > edges[:-1]
-    starts, values = edges[:-1][is_long], values[is_long]
-    is_new = np.concatenate([[True], values[1:] != values[:-1]])
-    return StepCurve(np.append(starts[is_new], edges[-1]), values[is_new])
+def trace_squared(
+    path: Any, K: FloatArray, targets: FloatArray, share: FloatArray
+) -> AnalyticCurve:
+    """The weighted mean of (f - y)^2, y = +-1, along a LambdaPath."""
+    starts, series = [], []
+    for piece in rows_on_pieces(path, K):
+        low, high = sorted((piece.first, piece.last))
 
+        def score(lams: FloatArray, piece: RowsOnPiece = piece) -> FloatArray:
+            return np.asarray((piece.decision_values(lams) - targets) ** 2 @ share)
 
-def pool_errors(curves: Sequence[StepCurve], sizes: Sequence[int]) -> StepCurve:
-    """Wrong labels of all curves over all rows, on the range that they share.
-
-    Counts are added as integers: equal errors must not differ by rounding.
-    """
-    low = max(float(curve.edges[0]) for curve in curves)
-    high = min(float(curve.edges[-1]) for curve in curves)
-    edges = np.unique(np.concatenate([curve.edges for curve in curves]))
-    edges = np.concatenate([[low], edges[(edges > low) & (edges < high)], [high]])
-    n_wrong = np.zeros(len(edges) - 1, dtype=np.int64)
-    for curve, size in zip(curves, sizes, strict=True):
-        k = np.searchsorted(curve.edges, edges[:-1], side="right") - 1
-        n_wrong += np.rint(size * curve.values[k]).astype(np.int64)
-    return join_steps(edges, n_wrong / sum(sizes))
+        starts.append(low)
+        series.append(expand(score, low, high))
+    if path.range_[0] > path.range_[1]:
+        starts, series = starts[::-1], series[::-1]
+    return AnalyticCurve(np.array(starts), max(path.range_), tuple(series), "lambda")

@@ -1,4 +1,4 @@
-"""Joachims' transductive SVM, its weight doublings and label switches done by exact walks.
+"""Joachims' transductive SVM, its weight doublings and label switches done by exact moves.
 
 Given labelled instances of weight C and unlabelled ones: these get the labels of the supervised
 model (so many positive ones as are wanted) with tiny weights; pairs of unlabelled instances with
@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 
 from ..problem import FloatArray, Problem
 from ..solution import Solution
-from .walker import Walker, Work
+from .walker import Place, Walker, Work
 
 BoolArray = NDArray[np.bool_]
 
 #: The weight of unlabelled instances of the negative class at the beginning.
 FIRST_WEIGHT = 1e-5
+#: Kernel rows, as an event reads them, that a solve with its polish costs for each support vector.
+SOLVE_ROWS = 100.0
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class _Run:
         self.signs = problem.targets.copy()
         weights = np.where(is_labelled, problem.weights, 0.0)
         self.walker = Walker.of_problem(problem.with_weights(weights))
-        self.n_switches = self.n_doublings = 0
+        self.n_switches = self.n_doublings = self.n_last = 0
 
     def run(self) -> Transduction:
         walker = self.walker
@@ -83,7 +85,7 @@ class _Run:
         self._label_first()
         share = self.n_positive / max(self.open.size - self.n_positive, 1)
         negative, positive = FIRST_WEIGHT, FIRST_WEIGHT * share
-        while True:
+        while self.open.size > 0:
             self._weigh(min(negative, self.limit), min(positive, self.limit))
             while self._switch_one():
                 self.n_switches += 1
@@ -98,17 +100,26 @@ class _Run:
             walker.n_fallbacks,
             time.perf_counter() - self.begin,
         )
-        solution = walker.solution(walker.problem, None, work)
+        solution = walker.solution(walker.problem, work)
         return Transduction(self.signs, solution, self.n_switches, self.n_doublings, work.n_events)
 
     def _label_first(self) -> None:
         """The n_positive largest decision values are positive."""
-        walker = self.walker
-        values = (walker.native.residuals() + walker.targets)[self.open]
-        order = np.argsort(-values, kind="stable")
+        order = np.argsort(-self._open_values(), kind="stable")
         self.signs[self.open] = -1.0
         self.signs[self.open[order[: self.n_positive]]] = 1.0
         self._define(self.open)
+
+    def _open_values(self) -> FloatArray:
+        """Decision values of the unlabelled.
+
+        The bias is that of the present solution: a walker that a solver has just placed may not
+        have moved its own yet.
+        """
+        native = self.walker.native
+        bias = native.quality()[0] - native.bias
+        offset = float(self.walker.view.gram.offset() @ native.beta())
+        return np.asarray((native.residuals() + self.walker.targets)[self.open] + (bias + offset))
 
     def _define(self, instances: NDArray[np.intp]) -> None:
         signs = self.signs[instances]
@@ -120,21 +131,56 @@ class _Run:
         )
 
     def _weigh(self, negative: float, positive: float) -> None:
-        """Weights of the unlabelled by their class, in one walk."""
+        """Weights of the unlabelled by their class: a walk, or a solve where that is cheaper."""
         self.by_class = {-1.0: negative, 1.0: positive}
         walker = self.walker
         weights = walker.weights.copy()
         own = np.where(self.signs[self.open] > 0.0, positive, negative)
         is_new = walker.weights[self.open] == 0.0
         weights[self.open[~is_new]] = own[~is_new]
+        if not is_new.any() and self._prefers_solver():
+            start = self._lift(weights)
+            walker.weights = weights
+            walker.solve(start)
+            return
+        before = walker.native.counts.n_events
         walker.move(weights, self.open[is_new].astype(np.int64), own[is_new])
+        self.n_last = walker.native.counts.n_events - before
+
+    def _prefers_solver(self) -> bool:
+        """Whether as many events as the last walk had would read more kernel rows than a solve.
+
+        An event reads those of the margin set; a solve about one pair for each support vector,
+        from memory rather than from a cache, and its polish. Counted, not timed.
+        """
+        walker = self.walker
+        n_support = int(np.count_nonzero(walker.native.beta()))
+        return self.n_last * (walker.native.n_margin + 16) > SOLVE_ROWS * n_support
+
+    def _lift(self, weights: FloatArray) -> FloatArray:
+        """A feasible beta for larger weights: bounded instances go to their new bounds.
+
+        The sum is kept by those of the heavier sign that are nearest to their margins.
+        """
+        walker = self.walker
+        beta = walker.native.beta()
+        lower, upper = walker.lower_scale * weights, walker.upper_scale * weights
+        places = walker.native.places()
+        lift = np.where(places == Place.ABOVE, upper - beta, 0.0)
+        lift = np.where(places == Place.BELOW, lower - beta, lift)
+        excess = float(lift.sum())
+        heavier = np.flatnonzero(lift * excess > 0.0)
+        order = heavier[np.argsort(np.abs(walker.native.residuals()[heavier]))]
+        size = np.abs(lift[order])
+        left = np.clip(np.cumsum(size) - abs(excess), 0.0, size)
+        lift[order] = np.sign(excess) * left
+        return np.clip(beta + lift, lower, upper)
 
     def _switch_one(self) -> bool:
         """Switch the pair whose slacks are largest, if they sum to more than 2."""
         walker = self.walker
-        values = (walker.native.residuals() + walker.targets)[self.open]
         signs = self.signs[self.open]
-        slack = np.maximum(1.0 - signs * values, 0.0)
+        slack = np.maximum(1.0 - signs * self._open_values(), 0.0)
         up = np.where((signs > 0.0) & (slack > 0.0), slack, -np.inf)
         down = np.where((signs < 0.0) & (slack > 0.0), slack, -np.inf)
         i, j = int(np.argmax(up)), int(np.argmax(down))

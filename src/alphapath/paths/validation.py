@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _core
 from ..problem import FloatArray
 
 METRICS = ("error", "squared")
@@ -84,6 +85,17 @@ class ValidationCurve:
     def best_value(self) -> float:
         return self.best[1]
 
+    @property
+    def best_ranges(self) -> list[tuple[float, float]]:
+        """Of a score that is constant on intervals: where it has its minimum."""
+        is_best = np.concatenate([[False], self.value == self.value.min(), [False]])
+        change = np.flatnonzero(np.diff(is_best.astype(np.int8)))
+        edges = np.append(self.starts, self.end)
+        return [
+            (float(edges[a]), float(edges[b]))
+            for a, b in zip(change[::2], change[1::2], strict=True)
+        ]
+
     def plot(self, ax: Any = None) -> Any:
         """The curve, by matplotlib."""
         import matplotlib.pyplot as plt
@@ -106,69 +118,53 @@ class ValidationCurve:
 def make_curve(
     starts: FloatArray,
     ends: FloatArray,
-    first: FloatArray,
-    last: FloatArray,
+    residual: FloatArray,
+    rate: FloatArray,
     targets: FloatArray,
     metric: str = "error",
     sample_weight: Any = None,
     name: str = "t",
 ) -> ValidationCurve:
-    """The curve of a metric from f at both ends of every piece (arrays (n_pieces, n_rows))."""
+    """The curve of a metric from f - target at the start of every piece, and its rate there.
+
+    `residual` and `rate` are arrays (n_pieces, n_rows).
+    """
     if metric not in METRICS:
         raise ValueError(f"metric is {metric!r}; it must be one of {METRICS}.")
-    n_rows = targets.size
-    share = np.full(n_rows, 1.0 / n_rows)
-    if sample_weight is not None:
-        weights = np.asarray(sample_weight, dtype=np.float64)
-        share = weights / weights.sum()
-    if metric == "squared":
-        return _squared_curve(starts, ends, first - targets, last - targets, share, name)
-    return _error_curve(starts, ends, first, last, targets, share, name)
-
-
-def _error_curve(
-    starts: FloatArray,
-    ends: FloatArray,
-    first: FloatArray,
-    last: FloatArray,
-    targets: FloatArray,
-    share: FloatArray,
-    name: str,
-) -> ValidationCurve:
-    """f >= 0 means +1, as in `predict`; a row counts where that is not its label."""
-    is_above, ends_above = first >= 0.0, last >= 0.0
-    # A row at 0 at the start of a piece is judged by where it goes.
-    goes_below = (first == 0.0) & (last < 0.0)
-    is_above &= ~goes_below
-    label = targets > 0.0
-    cost = np.where(label, -share, share)  # of being above
-    base = float(share[label].sum())
-    values = base + is_above @ cost
-    piece, row = np.nonzero(is_above != ends_above)
-    crossing = first[piece, row] / (first[piece, row] - last[piece, row])
-    times = starts[piece] + crossing * (ends[piece] - starts[piece])
-    times = np.clip(times, starts[piece], ends[piece])
-    change = np.where(ends_above[piece, row], cost[row], -cost[row])
-    # Inside a piece: running sums of the changes; at a piece's start: the exact sum.
-    all_times = np.concatenate([starts, times])
-    order = np.lexsort(
-        (
-            np.concatenate([np.full(starts.size, -1), row]),
-            all_times,
-            np.concatenate([np.arange(starts.size), piece]),
-        )
+    share = make_shares(sample_weight, targets.size)
+    if metric == "error":
+        # f >= 0 means +1, as in `predict`; a row counts where that is not its label.
+        where, value = _core.sum_errors(starts, ends, residual, rate, targets, share)
+        return merge_steps(where, value, float(ends[-1]), name)
+    return ValidationCurve(
+        starts,
+        float(ends[-1]),
+        (residual**2) @ share,
+        2.0 * (residual * rate) @ share,
+        (rate**2) @ share,
+        name,
+        metric,
     )
-    is_start = order < starts.size
-    steps = np.where(is_start, 0.0, np.concatenate([np.zeros(starts.size), change])[order])
-    running = np.cumsum(steps)
-    at_start = np.flatnonzero(is_start)
-    own_piece = np.cumsum(is_start) - 1
-    value = values[own_piece] + running - running[at_start][own_piece]
-    where = all_times[order]
-    return _merge_steps(where, value, float(ends[-1]), name)
 
 
-def _merge_steps(where: FloatArray, value: FloatArray, end: float, name: str) -> ValidationCurve:
+def make_shares(sample_weight: Any, n_rows: int) -> FloatArray:
+    """What each row counts: the weights, or equal ones, divided by their sum."""
+    if sample_weight is None:
+        return np.full(n_rows, 1.0 / n_rows)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}; there must be one for each of {n_rows} rows."
+        )
+    if not (np.isfinite(weights).all() and weights.min() >= 0.0 and weights.sum() > 0.0):
+        raise ValueError(
+            f"sample_weight goes from {weights.min()} to {weights.max()}; weights must be finite, "
+            f"none negative and one positive."
+        )
+    return np.asarray(weights / weights.sum())
+
+
+def merge_steps(where: FloatArray, value: FloatArray, end: float, name: str) -> ValidationCurve:
     """Drop intervals of no length and steps of no height."""
     value = np.round(value, 13) + 0.0
     keep = np.append(where[1:] > where[:-1], where[-1] < end)
@@ -178,27 +174,6 @@ def _merge_steps(where: FloatArray, value: FloatArray, end: float, name: str) ->
     where, value = where[changes], value[changes]
     zeros = np.zeros_like(value)
     return ValidationCurve(where, end, value, zeros, zeros, name, "error")
-
-
-def _squared_curve(
-    starts: FloatArray,
-    ends: FloatArray,
-    first: FloatArray,
-    last: FloatArray,
-    share: FloatArray,
-    name: str,
-) -> ValidationCurve:
-    length = np.where(ends > starts, ends - starts, 1.0)
-    rate = (last - first) / length[:, None]
-    return ValidationCurve(
-        starts,
-        float(ends[-1]),
-        (first**2) @ share,
-        2.0 * (first * rate) @ share,
-        (rate**2) @ share,
-        name,
-        "squared",
-    )
 
 
 def average_curves(curves: list[ValidationCurve], weights: FloatArray) -> ValidationCurve:
@@ -213,5 +188,5 @@ def average_curves(curves: list[ValidationCurve], weights: FloatArray) -> Valida
         curvature += weight * curve.curvature[k]
     first = curves[0]
     if first.metric == "error":
-        return _merge_steps(starts, value, first.end, first.name)
+        return merge_steps(starts, value, first.end, first.name)
     return ValidationCurve(starts, first.end, value, slope, curvature, first.name, first.metric)

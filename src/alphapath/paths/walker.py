@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from .. import _core
 from ..errors import SolverMismatch
 from ..problem import FloatArray, Problem, Start
-from ..solution import Solution, Status, make_solution
+from ..solution import Info, Solution, Status
 from ..solvers import smo
 from ..solvers.lapack import single_threaded
 
@@ -36,7 +36,7 @@ ENTRY_TOL = 1e-5
 #: How often the way from a moved target back to the true one is repeated.
 N_CORRECTIONS = 3
 #: Steps after which residuals are recomputed; each adds one rounding to them.
-STEPS_ALONE = 60
+STEPS_ALONE = 200
 
 
 class PathStatus(IntEnum):
@@ -159,22 +159,30 @@ class Walker:
 
     def move(
         self,
-        weights: FloatArray,
+        weights: FloatArray | None,
         add: IntArray = NOBODY,
         add_weights: FloatArray = NOTHING,
         remove: IntArray = NOBODY,
     ) -> None:
-        """To other weights in one walk, while instances come (driven to their place) and go."""
+        """To other weights in one walk, while instances come (driven to their place) and go.
+
+        `weights` None leaves those of the instances that stay as they are.
+        """
         before = self.weights
-        after = weights.copy()
+        after = before.copy() if weights is None else weights.copy()
         after[add] = add_weights
         after[remove] = 0.0
-        change = np.where((before > 0.0) & (after > 0.0), after - before, 0.0)
+        change = np.zeros_like(before)
+        if weights is not None:
+            np.subtract(after, before, out=change, where=(before > 0.0) & (after > 0.0))
         self.weights = after
         with single_threaded():
             self.native.aim(before, change, 0.0)
             self.native.drive(add, add_weights, remove)
             status = PathStatus(self.native.walk(1.0, self.max_events))
+            if weights is not None and status is PathStatus.ARRIVED:
+                # before + (after - before) may be off by a bit, and a bound by as much.
+                self.native.aim(after, np.zeros_like(after), 0.0)
         self._finish(status)
 
     def _finish(self, status: PathStatus) -> None:
@@ -218,25 +226,31 @@ class Walker:
     def _solve_from(self, beta: FloatArray, tol: float) -> None:
         """What the solver reaches from here; the walker goes on from that."""
         problem = self.problem
-        start = Start(make_feasible(problem, beta)) if np.isfinite(beta).all() else None
+        start = None
+        if np.isfinite(beta).all():
+            start = Start(make_feasible(beta, problem.lower, problem.upper, self.has_equality))
         solution = smo.solve(problem, start, tol=max(tol, 1e-9))
         if solution.info.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         self.native.start(solution.beta, self.weights)
         self.native.refresh()
 
-    def solution(self, problem: Problem, slots: IntArray | None, work: Work) -> Solution:
-        """The present solution, for `problem` on the instances `slots` (None: all of them)."""
+    def solution(self, problem: Problem, work: Work) -> Solution:
+        """The present solution, for `problem` on all instances."""
         native = self.native
         beta = native.beta()
         gradient = native.residuals()
         gradient -= native.bias
         if self.has_equality:
             gradient += float(self.view.gram.offset() @ beta)
-        if slots is not None:
-            beta, gradient = beta[slots], gradient[slots]
         beta.flags.writeable = gradient.flags.writeable = False
-        return make_solution(problem, beta, gradient, work.as_fields())
+        bias, info = self.describe(work)
+        return Solution(problem, beta, gradient, bias, info)
+
+    def describe(self, work: Work) -> tuple[float, Info]:
+        """(bias, quality of the present solution and the work that it took)."""
+        bias, objective, gap, violation = self.native.quality()
+        return bias, Info(Status.SOLVED, objective, gap, violation, **work.as_fields())
 
 
 @dataclass(frozen=True)
@@ -263,10 +277,9 @@ class Work:
             seconds,
         )
 
-    def as_fields(self) -> dict[str, float]:
+    def as_fields(self) -> dict[str, Any]:
         """The fields of Info that a walk knows."""
         return {
-            "status": Status.SOLVED,
             "n_iter": self.n_events,
             "n_breakpoints": self.n_breakpoints,
             "n_refreshes": self.n_refreshes,
@@ -275,10 +288,12 @@ class Work:
         }
 
 
-def make_feasible(problem: Problem, beta: FloatArray) -> FloatArray:
+def make_feasible(
+    beta: FloatArray, lower: FloatArray, upper: FloatArray, has_equality: bool = True
+) -> FloatArray:
     """beta in the box, the heavier sign scaled down so that the sum is 0."""
-    inside = np.clip(beta, problem.lower, problem.upper)
-    if not problem.has_equality:
+    inside = np.clip(beta, lower, upper)
+    if not has_equality:
         return inside
     above, below = inside[inside > 0.0].sum(), -inside[inside < 0.0].sum()
     if above > below:
@@ -321,4 +336,4 @@ def polish(solution: Solution) -> Solution:
     before = walker.native.counts
     walker.begin(solution.beta)
     work = Work.since(before, walker, 0, time.perf_counter() - begin)
-    return walker.solution(solution.problem, None, work)
+    return walker.solution(solution.problem, work)

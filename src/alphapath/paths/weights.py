@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..problem import FloatArray, Problem
+from ..solution import Status
 from ..solvers import smo
 from ..solvers.lapack import single_threaded
+from ..solvers.sequence import SequenceSolution
 from .path import PIECES, Path
 from .walker import NOBODY, PathStatus, Walker
 
@@ -23,8 +25,13 @@ IntArray = NDArray[np.int64]
 
 #: Stretches after which residuals are recomputed, between two weightings.
 N_STRETCHES = 8
-#: The margin set, as a share of the instances, up to which a path beats a grid of solves.
-MARGIN_SHARE = 0.25
+#: Events after which residuals are recomputed at the next stop (and at the last stop always).
+EVENTS_ALONE = 200
+#: What an event costs, in kernel values: those of the margin set's rows and so many rows more; and
+#: an iteration of SMO beside it, in rows (values of the margin set are used again soon).
+EVENT_ROWS, ITERATION_ROWS = 16.0, 4.0
+#: Events a training row, over ten octaves or more.
+EVENTS_PER_ROW = 1.4
 
 
 def c_path(estimator: Any, X: Any, y: Any, C_min: float, C_max: float, **fit: Any) -> Path:
@@ -94,32 +101,38 @@ def follow_c(problem: Problem, unit: FloatArray, C_min: float, C_max: float) -> 
 
 
 def follow_c_watched(
-    problem: Problem, unit: FloatArray, C_min: float, C_max: float, watched: IntArray
+    problem: Problem,
+    unit: FloatArray,
+    limits: tuple[float, float],
+    watched: IntArray,
+    start: FloatArray | None = None,
 ) -> tuple[Path, FloatArray, FloatArray]:
-    """The same, and f of the watched instances at both ends of each piece (n_pieces, n_watched).
+    """The same, and f - target of the watched instances: at the start of each piece, and its rate.
 
-    Held-out instances are part of the kernel, so their values come along without another product.
+    Held-out instances are part of the kernel, so their values, two arrays (n_pieces, n_watched),
+    come along without another product. `start`: a feasible beta near the solution at C_min.
     """
-    walk = _Walk(problem, np.zeros(problem.n), unit, _octaves(C_min, C_max), watched)
-    path = walk.run("C")
-    starts = path.pieces["tau"]
-    length = np.append(starts[1:], path.end) - starts
-    first = walk.watched_values[0].reshape(starts.size, watched.size) + problem.targets[watched]
-    rate = walk.watched_values[1].reshape(starts.size, watched.size)
-    return path, first, first + length[:, None] * rate
+    walk = _Walk(problem, np.zeros(problem.n), unit, _octaves(*limits), watched)
+    path = walk.run("C", start)
+    shape = (path.n_pieces, watched.size)
+    return path, walk.watched_values[0].reshape(shape), walk.watched_values[1].reshape(shape)
 
 
-def prefers_path(problem: Problem, unit: FloatArray, C_min: float, C_max: float) -> bool:
-    """Whether the whole path along C is likely to cost less than a grid of about ten solves.
+def most_iterations(n_rows: int) -> int:
+    """Iterations of one solve on a grid beyond which a path with small margin sets is cheaper."""
+    return int(EVENTS_PER_ROW * n_rows * 4.0 * EVENT_ROWS / ITERATION_ROWS) + 1000
 
-    A breakpoint costs as much as the margin set is large, and there are about as many as
-    instances: measured, the path wins while that set, in the middle of the range, is below a
-    quarter of the instances (narrow kernels are beyond it).
+
+def prefers_path(chain: SequenceSolution, n_rows: int) -> bool:
+    """Whether the whole path along C is likely to cost less than `chain`, a grid over it.
+
+    Counted, not timed: the path's events and for each of them the kernel rows of the margin set,
+    as large as it is on the grid; the grid's iterations, two rows each and the work around them.
     """
-    middle = problem.with_weights(float(np.sqrt(C_min * C_max)) * unit)
-    solution = smo.solve(middle, tol=1e-2)
-    is_free = (solution.beta > middle.lower) & (solution.beta < middle.upper) & (solution.beta != 0)
-    return bool(np.count_nonzero(is_free) < MARGIN_SHARE * np.count_nonzero(unit))
+    if any(status is not Status.SOLVED for status in chain.status):
+        return True
+    path = EVENTS_PER_ROW * n_rows * (float(np.mean(chain.n_free)) + EVENT_ROWS)
+    return path <= ITERATION_ROWS * float(np.sum(chain.n_iter))
 
 
 def _octaves(low: float, high: float) -> list[float]:
@@ -157,22 +170,15 @@ class _Walk:
     def weights_at(self, t: float) -> FloatArray:
         return np.maximum(self.c0 + t * self.dc, 0.0)
 
-    def run(self, name: str) -> Path:
+    def run(self, name: str, start: FloatArray | None = None) -> Path:
         walker, native = self.walker, self.walker.native
-        self._enter(self.stops[0])
-        places = native.places()
-        before = native.counts.n_events
-        native.record(True, self.watched)
-        native.aim(self.c0, self.dc, self.stops[0])
-        for low, high in zip(self.stops[:-1], self.stops[1:], strict=True):
-            with single_threaded():
-                status = PathStatus(native.walk(high, walker.max_events))
-            if status is PathStatus.INTERRUPTED:
-                raise KeyboardInterrupt
-            walker.weights = self.weights_at(high)
-            is_exact = status is PathStatus.ARRIVED and walker.is_exact(native.refresh())
-            if not is_exact:
-                self._bridge(native.tau if status is not PathStatus.ARRIVED else low, high)
+        with single_threaded():
+            self._enter(self.stops[0], start)
+            places = native.places()
+            before = native.counts.n_events
+            native.record(True, self.watched)
+            native.aim(self.c0, self.dc, self.stops[0])
+            self._walk_stops()
         pieces = native.take_pieces()
         self.watched_values = (pieces.pop("watched"), pieces.pop("watched_rate"))
         return Path(
@@ -189,11 +195,29 @@ class _Walk:
             name,
         )
 
-    def _enter(self, t: float) -> None:
+    def _walk_stops(self) -> None:
+        walker, native = self.walker, self.walker.native
+        n_checked, checked = native.counts.n_events, self.stops[0]
+        for high in self.stops[1:]:
+            status = native.walk(high, walker.max_events)
+            if status == PathStatus.INTERRUPTED:
+                raise KeyboardInterrupt
+            has_arrived = status == PathStatus.ARRIVED
+            n_events = native.counts.n_events
+            if has_arrived and high < self.stops[-1] and n_events - n_checked < EVENTS_ALONE:
+                continue
+            walker.weights = self.weights_at(high)
+            if not has_arrived or not walker.is_exact(native.refresh()):
+                self._bridge(native.tau if not has_arrived else checked, high)
+            n_checked, checked = n_events, high
+
+    def _enter(self, t: float, start: FloatArray | None) -> None:
         """The exact solution at the first stop: by the solver, or 0 where nobody has a weight."""
         walker = self.walker
         walker.weights = self.weights_at(t)
-        if walker.weights.any():
+        if start is not None:
+            walker.begin(start)
+        elif walker.weights.any():
             walker.solve()
         else:
             walker.native.start(np.zeros(self.problem.n), walker.weights)

@@ -44,13 +44,16 @@ def find_facts(X: Any, y: Any, is_scaled: bool = False) -> DataFacts:
 
 def look_at_spread(X: Any, facts: dict[str, Any], notes: list[str], is_scaled: bool) -> None:
     if hasattr(X, "tocsr"):
-        mean = np.asarray(X.mean(axis=0)).ravel()
-        square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
+        # Of the features that occur: a file may name a few of hundreds of millions.
+        rows = X.tocsr()
+        used, place = np.unique(rows.indices, return_inverse=True)
+        mean = np.bincount(place, rows.data, minlength=used.size) / X.shape[0]
+        square = np.bincount(place, rows.data**2, minlength=used.size) / X.shape[0]
         spread = np.sqrt(np.maximum(square - mean**2, 0.0))
     else:
         spread = np.asarray(X.std(axis=0))
     varying = spread[spread > 1e-12 * max(1.0, float(spread.max(initial=0.0)))]
-    n_constant = spread.size - varying.size
+    n_constant = X.shape[1] - varying.size
     if n_constant:
         facts["constant features"] = n_constant
     if varying.size < 2:

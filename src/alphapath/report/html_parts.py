@@ -27,7 +27,7 @@ def cell_texts(record: Mapping[str, Any], grid: ScoreGrid) -> list[list[str]]:
             return "\n".join(lines)
         lines.append(f"score {grid.all_means[i]:.4f} ± {grid.all_errors[i]:.4f}")
         if "n_iter" in results:
-            lines.append(f"{results['n_iter'][i]:.0f} iterations, from {results['seed'][i]}")
+            lines.append(f"{results['n_iter'][i]:,.0f} iterations, from {results['seed'][i]}")
         lines.append(seconds_text(n_folds * results["mean_fit_time"][i]))
         if "status" in results:
             lines.append(str(results["status"][i]))
@@ -56,7 +56,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "")
     )
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
     return (
-        f'<div class="scroll"><table>{title}<thead><tr>{top}</tr></thead>'
+        '<div class="scroll" tabindex="0" role="region" '
+        f'aria-label="{escape(caption or f"{head[0]}, {head[-1]}", quote=True)}">'
+        f"<table>{title}<thead><tr>{top}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
 
@@ -74,7 +76,16 @@ def fold_out(title: str, content: str) -> str:
 
 
 def params_text(params: Mapping[str, Any]) -> str:
-    return ", ".join(f"{k.rpartition('__')[2]} = {value_text(v)}" for k, v in params.items())
+    texts = (
+        (k.rpartition("__")[2], "None" if v is None else value_text(v)) for k, v in params.items()
+    )
+    return ", ".join(f"{name} = {text}" for name, text in texts)
+
+
+def unbroken(text: str) -> str:
+    """Each part of "C = 8, gamma = 2^-7" on one line, whatever the width."""
+    parts = text.replace(", ", ",\n").split("\n")
+    return " ".join(f'<span class="whole">{escape(part)}</span>' for part in parts)
 
 
 def raise_exponents(text: str) -> str:
@@ -86,11 +97,17 @@ def number(value: Any) -> str:
     if isinstance(value, str):
         return value
     return (
-        "-" if value is None or np.isnan(value) else f"{value:.4g}" if value % 1 else f"{value:.0f}"
+        "-"
+        if value is None or np.isnan(value)
+        else f"{value:.4g}"
+        if value % 1
+        else f"{value:,.0f}"
     )
 
 
 def seconds_text(seconds: float) -> str:
+    if np.isnan(seconds):
+        return "-"
     return f"{1000 * seconds:.3g} ms" if seconds < 1.0 else f"{seconds:.3g} s"
 
 

@@ -7,21 +7,22 @@ it, so that a report can be made again, later and elsewhere, without the data.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
+from ..search.node import NEIGHBOUR
 from ..search.one_standard_error import mean_and_error, one_standard_error
+from ..search.outline import JournaledSearch, describe_search, one_line, read_search
 from ..version import __version__
+from .curve_record import record_curve
 from .data_facts import find_facts
 
 #: What makes a file one of ours, and its layout.
 FORMAT, LAYOUT = "alphapath search", 1
-#: Parameters of a search that say nothing about its result.
-UNTOLD = ("param_grid", "estimator", "error_score", "return_train_score", "verbose", "pre_dispatch")
 
 
 def record_search(
@@ -30,12 +31,16 @@ def record_search(
     X: Any = None,
     y: Any = None,
     name: str = "data",
-    metric: str = "score",
+    metric: str | None = None,
+    validation_path: Any = None,
     **more: Any,
 ) -> dict[str, Any]:
     """The record of a search with `cv_results_`; with X and y also facts about the data.
 
-    `more` are further entries ("seconds", "certificate", "files", ...), kept as they are.
+    `search` may be the path of a journal: of a search that is running, was killed or is done.
+    `metric` names the scorer where there are several; by default the one that chose.
+    `validation_path` is what `cross_validate_path` found, to be shown beside the grid. `more` are
+    further entries ("seconds", "certificate", "files", ...), kept as they are.
 
     Examples
     --------
@@ -48,11 +53,15 @@ def record_search(
     >>> record_search(search, X=X, y=y)["best"]["params"]
     {'C': 1.0}
     """
+    if isinstance(search, str | PathLike):
+        search = read_search(search)
     results = search.cv_results_
+    metric = choose_metric(search, metric)
     record: dict[str, Any] = {"format": FORMAT, "layout": LAYOUT, "version": __version__}
     record["created"] = datetime.now(UTC).isoformat(timespec="seconds")
     record["metric"] = metric
-    record["search"] = describe_search(search)
+    is_journal = isinstance(search, JournaledSearch)
+    record["search"] = search.description if is_journal else describe_search(search)
     facts = None if X is None else find_facts(X, y, is_scaled=bool(more.pop("is_scaled", False)))
     record["data"] = {"name": name} | ({} if facts is None else vars(facts))
     record["cv_results"] = results
@@ -62,29 +71,50 @@ def record_search(
         record["simplest"] = candidate(results, one_standard_error(results, metric=metric), metric)
         if hasattr(search, "best_index_"):
             record["chosen"] = candidate(results, int(search.best_index_), metric)
+    if validation_path is not None:
+        found = validation_path
+        record["path"] = found if isinstance(found, dict) else record_curve(found)
     if hasattr(search, "refit_time_"):
         record["refit_seconds"] = search.refit_time_
     if hasattr(search, "plan_"):
-        record["plan"] = str(search.plan_)
+        record["trees"] = record_trees(search.plan_)
     plain_record: dict[str, Any] = plain(record | more)
     return plain_record
 
 
-def describe_search(search: Any) -> dict[str, Any]:
-    """The parameters of the search in words."""
-    own = {
-        name: value
-        for name, value in search.get_params(deep=False).items()
-        if name not in UNTOLD and value is not None
-    }
-    words = {"class": type(search).__name__, "estimator": one_line(search.estimator)}
-    return words | {name: one_line(value) for name, value in own.items()}
+def choose_metric(search: Any, metric: str | None) -> str:
+    """The scorer to show: the given one, or the one that chose, or the only one."""
+    known = [key[10:] for key in search.cv_results_ if key.startswith("mean_test_")]
+    refit = getattr(search, "refit", None)
+    if metric is None:
+        metric = refit if isinstance(refit, str) and refit in known else "score"
+    if metric not in known:
+        raise ValueError(f"metric is {metric!r}; the search has {', '.join(map(repr, known))}.")
+    return metric
 
 
-def one_line(value: Any) -> str:
-    if callable(value) and hasattr(value, "__name__"):
-        return str(value.__name__)
-    return re.sub(r"\s+", " ", str(value))
+def record_trees(plan: Any) -> list[dict[str, Any]]:
+    """One tree a kernel and fold: its solves in order, each with what it began from and cost."""
+    found = []
+    labels = {chain.key: chain.label for chain in plan.chains}
+    for chain in plan.chains:
+        work = plan.work.get(chain.key)
+        for h, fold in enumerate(chain.folds):
+            steps = []
+            for k, step in enumerate(chain.steps):
+                if step.fold != fold:
+                    continue
+                parent = None if step.parent < 0 else chain.steps[step.parent]
+                is_next = parent is not None and step.parent == k - 1 and parent.fold == fold
+                own = {"C": chain.factors[step.factor], "seed": step.seed}
+                if parent is not None and not is_next:
+                    own["from"] = f"fold {parent.fold}, C = {chain.factors[parent.factor]:g}"
+                elif step.parent == NEIGHBOUR:
+                    own["from"] = f"{labels[chain.after]}, C = {own['C']:g}"
+                own["work"] = None if work is None else float(work[h, step.factor])
+                steps.append(own)
+            found.append({"label": chain.label, "fold": fold, "steps": steps})
+    return found
 
 
 def candidate(results: Mapping[str, Any], index: int, metric: str) -> dict[str, Any]:

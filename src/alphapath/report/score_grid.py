@@ -37,10 +37,6 @@ class Axis:
         """The values in words; where all are powers of two (or of ten), as such."""
         return power_texts(self.values) or [value_text(value) for value in self.values]
 
-    @property
-    def is_numeric(self) -> bool:
-        return all(is_number(value) for value in self.values)
-
 
 @dataclass(frozen=True)
 class Profile:
@@ -171,6 +167,14 @@ def is_number(value: Any) -> bool:
 
 def worth(score: float) -> float:
     return -math.inf if math.isnan(score) else float(score)
+
+
+def score_range(mean: FloatArray) -> tuple[float, float]:
+    """What colours span: hopeless cells share the lowest one, or they would take it all."""
+    least, top = float(np.nanmin(mean)), float(np.nanmax(mean))
+    reach = 3.0 * (top - float(np.nanmedian(mean)))
+    # Where most cells are as good as the best, the others are what there is to see.
+    return (max(least, top - reach) if reach > 0.0 else least), top
 
 
 def power_texts(values: Sequence[Any]) -> list[str] | None:

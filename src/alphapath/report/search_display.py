@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from .plotting import import_pyplot, math_text
-from .score_grid import Axis, ScoreGrid
+from .record import choose_metric
+from .score_grid import Axis, ScoreGrid, score_range
 
-BEST, SIMPLEST = "#d62728", "#ffffff"
+BEST = "#d62728"
 CURVE = "#3b528b"
 
 
@@ -60,6 +61,7 @@ class SearchDisplay:
             raise ValueError(
                 f"This {type(search).__name__} has no cv_results_; call its fit before drawing it."
             )
+        options["metric"] = choose_metric(search, options.get("metric"))
         return cls.from_cv_results(search.cv_results_, **options)
 
     @classmethod
@@ -148,7 +150,7 @@ class SearchDisplay:
     def _draw_map(self, ax: Any, cmap: str) -> None:
         grid = self.grid
         assert grid.y is not None
-        low, high = self._score_range()
+        low, high = score_range(grid.mean)
         image = ax.imshow(
             np.ma.masked_invalid(grid.mean),
             cmap=cmap,
@@ -171,12 +173,6 @@ class SearchDisplay:
             extend="min" if low > np.nanmin(grid.mean) else "neither",
         )
         self.axes_["bar"] = bar.ax
-
-    def _score_range(self) -> tuple[float, float]:
-        """What the colours span: hopeless cells share the lowest one, or they would take it all."""
-        mean = self.grid.mean
-        top = float(np.nanmax(mean))
-        return max(float(np.nanmin(mean)), top - 3.0 * (top - float(np.nanmedian(mean)))), top
 
     def _draw_marks(self, ax: Any) -> None:
         """The best and the simplest candidate, with a legend below the axes."""
@@ -256,11 +252,12 @@ class SearchDisplay:
             label_ticks(ax.yaxis, profile.axis)
         ax.grid(alpha=0.3)
         if "map" in self.axes_:
-            bottom = max(self._score_range()[0], float(np.nanmin(low)))
+            bottom = max(score_range(self.grid.mean)[0], float(np.nanmin(low)))
             room = 0.06 * (float(np.nanmax(high)) - bottom)
             limit = ax.set_ylim if side == "x" else ax.set_xlim
             limit(bottom - room, float(np.nanmax(high)) + room)
             ax.tick_params(labelbottom=side == "y", labelleft=side == "x")
+            ax.locator_params(axis="y" if side == "x" else "x", nbins=3 if side == "x" else 2)
 
 
 def label_ticks(axis: Any, parameter: Axis) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..problem import FloatArray
-from .score_grid import Axis, Profile, ScoreGrid
+from .score_grid import Axis, ScoreGrid, score_range
 
 #: Points of the viridis colour map, from the lowest to the highest value.
 COLOURS = (
@@ -50,10 +50,9 @@ class ColourScale:
 
     @classmethod
     def of_scores(cls, values: FloatArray) -> ColourScale:
-        """Hopeless scores share the lowest colour, or they would take most of the scale."""
-        high, least = float(np.nanmax(values)), float(np.nanmin(values))
-        low = max(least, high - 3.0 * (high - float(np.nanmedian(values))))
-        return cls(stretch(values, low, high), low, high, low > least)
+        """Hopeless scores share the lowest colour (`score_range`)."""
+        low, high = score_range(values)
+        return cls(stretch(values, low, high), low, high, low > float(np.nanmin(values)))
 
     @classmethod
     def of_counts(cls, values: FloatArray) -> ColourScale:
@@ -141,25 +140,34 @@ def mark(grid: ScoreGrid, candidate: int, n_rows: int, is_best: bool) -> list[st
     y = TOP + (n_rows - place[0] - 0.5) * CELL_HEIGHT
     if not is_best:
         return [f'<circle class="ring" cx="{x}" cy="{y}" r="9.5"></circle>']
+    return [star(x, y)]
+
+
+def star(x: float, y: float) -> str:
     points = [
         (x + r * math.sin(math.pi * k / 5), y - r * math.cos(math.pi * k / 5))
         for k, r in enumerate([8.0, 3.4] * 5)
     ]
     corners = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
-    return [f'<polygon class="star" points="{corners}"></polygon>']
+    return f'<polygon class="star" points="{corners}"></polygon>'
 
 
 def x_labels(axis: Axis, y: float) -> list[str]:
     step = -(-len(axis.values) // 12)
     middle = LEFT + len(axis.values) * CELL_WIDTH / 2
     found = [
-        f'<text text-anchor="middle" x="{LEFT + (k + 0.5) * CELL_WIDTH}" y="{y + 18}">'
-        f"{raised(text)}</text>"
+        f'<text{every_other(k // step)} text-anchor="middle" x="{LEFT + (k + 0.5) * CELL_WIDTH}" '
+        f'y="{y + 18}">{raised(text)}</text>'
         for k, text in enumerate(axis.texts)
         if k % step == 0
     ]
     name = escape(axis.label)
     return [*found, f'<text text-anchor="middle" x="{middle}" y="{y + 40}">{name}</text>']
+
+
+def every_other(k: int) -> str:
+    """Marks labels that a narrow screen leaves out, where text is larger."""
+    return ' class="odd"' if k % 2 else ""
 
 
 def y_labels(axis: Axis, n_rows: int) -> list[str]:
@@ -174,47 +182,6 @@ def y_labels(axis: Axis, n_rows: int) -> list[str]:
     name = escape(axis.label)
     turned = f'transform="rotate(-90 14 {middle})"'
     return [*found, f'<text text-anchor="middle" x="14" y="{middle}" {turned}>{name}</text>']
-
-
-def curve(profile: Profile, bound: float, label: str) -> str:
-    """The best score along one parameter, its standard error as a band, and the bound."""
-    n = len(profile.mean)
-    width, height = LEFT + n * CELL_WIDTH + RIGHT, 190
-    plot = height - TOP - BOTTOM
-    low = np.nanmin(profile.mean - profile.error)
-    high = np.nanmax(profile.mean + profile.error)
-    room = 0.06 * (high - low) or 0.01
-    low, high = low - room, high + room
-
-    def at(k: int, value: float) -> str:
-        x = LEFT + (k + 0.5) * CELL_WIDTH
-        return f"{x:.1f},{TOP + plot * (high - value) / (high - low):.1f}"
-
-    known = [k for k in range(n) if not np.isnan(profile.mean[k])]
-    upper = [at(k, profile.mean[k] + profile.error[k]) for k in known]
-    lower = [at(k, profile.mean[k] - profile.error[k]) for k in reversed(known)]
-    line = [at(k, profile.mean[k]) for k in known]
-    parts = [
-        f'<svg class="curve" viewBox="0 0 {width} {height}" '
-        f'style="max-width:{1.35 * width:.0f}px" role="img" aria-label="{escape(label)}">'
-    ]
-    for value in tick_values(low, high):
-        x, y = at(0, value).split(",")
-        parts.append(
-            f'<line class="grid" x1="{LEFT}" x2="{width - RIGHT}" y1="{y}" y2="{y}"></line>'
-            f'<text text-anchor="end" x="{LEFT - 6}" y="{float(y) + 5}">{value:.4g}</text>'
-        )
-    parts.append(f'<polygon class="band" points="{" ".join(upper + lower)}"></polygon>')
-    y = at(0, bound).split(",")[1]
-    if low <= bound <= high:
-        parts.append(
-            f'<line class="bound" x1="{LEFT}" x2="{width - RIGHT}" y1="{y}" y2="{y}"></line>'
-        )
-    parts.append(f'<polyline class="line" points="{" ".join(line)}"></polyline>')
-    for point in line:
-        x, y = point.split(",")
-        parts.append(f'<circle class="dot" cx="{x}" cy="{y}" r="3"></circle>')
-    return "".join([*parts, *x_labels(profile.axis, TOP + plot), "</svg>"])
 
 
 def tick_values(low: float, high: float) -> list[float]:

@@ -17,15 +17,12 @@ from ..seeds import SEEDS
 from ..solution import Solution, Status
 from ..solvers import SOLVERS
 from ..solvers.native import Limits as SolveLimits
-from ..solvers.sequence import SequenceSolution, Steps, solve_sequence
+from ..solvers.sequence import Known, SequenceSolution, Steps, make_workspace, solve_sequence
 from .parents import COLD, DECREMENTAL, FULL, Plan
-from .work import estimate_work
+from .work import SEED_WORK, estimate_work
 
 #: Seeded folds that are solved before "auto" compares their work with a cold one's.
 N_PROBES = 2
-
-#: Nanoseconds that making a start takes, whatever its size.
-SEED_WORK = 2e4
 
 #: Values that the solutions of one native call may take, so that many folds of much data are
 #: several calls.
@@ -71,13 +68,24 @@ class Limits:
         return solution
 
     def solve_steps(
-        self, problem: Problem, weights: FloatArray, steps: Steps, known: list[Solution]
+        self,
+        problem: Problem,
+        weights: FloatArray,
+        steps: Steps,
+        known: list[Known],
+        workspace: Any = None,
     ) -> SequenceSolution:
         """Solve a sequence in one call; what an interrupt or the deadline cuts is missing."""
         left = self.seconds_left() if self.deadline is not None else None
         each = SolveLimits(self.tol, self.max_iter, self.time_limit, self.free_set)
         return solve_sequence(
-            problem, weights, steps, limits=each, known=known, total_time_limit=left
+            problem,
+            weights,
+            steps,
+            limits=each,
+            known=known,
+            total_time_limit=left,
+            workspace=workspace,
         )
 
 
@@ -133,6 +141,7 @@ class FoldChain:
     _cold_work: list[float] = field(default_factory=list)
     _seeded_work: list[float] = field(default_factory=list)
     _decrement: Decrement | None = None
+    _workspace: tuple[Any, Any] | None = None
 
     def __post_init__(self) -> None:
         self._last_use = {parent: fold for fold, parent in self.plan.parents.items()}
@@ -165,16 +174,23 @@ class FoldChain:
     def _solve_next(self, fold: int) -> None:
         """Solve this fold and, in one call, those after it that can be solved now."""
         problem = self.problem_of(fold)
-        parent = self._find_parent(self.plan.parents[fold])
-        is_plain = parent is None or parent.problem.kernel is problem.kernel
-        if self.plan.seed not in ("greedy", "cold") or not is_plain or not is_native(problem):
-            self._batch[fold] = self._solve_alone(problem, parent)
+        parent = self._parent_of(fold)
+        kernel = problem.kernel if parent == COLD else self._problem_solved(parent).kernel
+        if (
+            self.plan.seed not in ("greedy", "cold")
+            or kernel is not problem.kernel
+            or not is_native(problem)
+        ):
+            self._batch[fold] = self._solve_alone(problem, self._find_solution(parent))
             return
         folds = self._choose_batch(fold, problem.n) if self.in_turn else [fold]
         others = takewhile(lambda p: p.kernel is problem.kernel, map(self.problem_of, folds[1:]))
         problems = [problem, *others]
         folds = folds[: len(problems)]
-        parents = [COLD if self.gave_up else self.plan.parents[other] for other in folds]
+        if parent == FULL and self.full is None:  # in the same call
+            folds.insert(0, FULL)
+            problems.insert(0, self.problem_of(FULL))
+        parents = [COLD if other == FULL else self._parent_of(other) for other in folds]
         outside = [p for p in dict.fromkeys(parents) if p != COLD and p not in folds]
         number = {p: i for i, p in enumerate([*outside, *folds])} | {COLD: -1}
         steps = Steps(
@@ -183,19 +199,29 @@ class FoldChain:
             np.array([number[p] for p in parents]),
             ["cold" if p == COLD else "greedy" for p in parents],
         )
-        known = [self.solve_full() if p == FULL else self._solved[p] for p in outside]
+        parents_outside = [self.solve_full() if p == FULL else self._solved[p] for p in outside]
+        known = [Known.of(solution) for solution in parents_outside]
         weights = np.stack([p.weights for p in problems])
-        found = self.limits.solve_steps(problem, weights, steps, known)
+        workspace = self._reuse_workspace(problem) if self.in_turn else None
+        found = self.limits.solve_steps(problem, weights, steps, known, workspace)
         self._take(folds, problems, found)
 
     def _take(self, folds: list[int], problems: list[Problem], found: SequenceSolution) -> None:
         """Keep what was solved, and for the fold that was cut the reason."""
         for k in range(len(found)):
             self._batch[folds[k]] = found.solution_of(k, problems[k])
+        self.full = self._batch.pop(FULL, self.full)
         if len(found) < len(folds):
             self._stop = KeyboardInterrupt() if found.is_interrupted else out_of_time()
-            if not len(found):
+            if not self._batch:
                 raise self._stop
+
+    def _reuse_workspace(self, problem: Problem) -> Any:
+        """What the calls on one kernel hand on."""
+        view = problem.kernel
+        if self._workspace is None or self._workspace[0] is not view:
+            self._workspace = view, make_workspace(problem)
+        return self._workspace[1]
 
     def _solve_alone(self, problem: Problem, parent: Solution | None) -> Solution:
         start, seed_time = None, 0.0
@@ -229,8 +255,17 @@ class FoldChain:
             self._decrement = Decrement(full)
         return self._decrement.without(problem).with_seed(DECREMENTAL, 0.0)
 
-    def _find_parent(self, parent: int) -> Solution | None:
-        if self.gave_up or parent == COLD:
+    def _parent_of(self, fold: int) -> int:
+        return COLD if self.gave_up else self.plan.parents[fold]
+
+    def _problem_solved(self, parent: int) -> Problem:
+        """The problem of a parent, which is solved or the one on all data."""
+        if parent == FULL:
+            return self.problem_of(FULL) if self.full is None else self.full.problem
+        return self._solved[parent].problem
+
+    def _find_solution(self, parent: int) -> Solution | None:
+        if parent == COLD:
             return None
         return self.solve_full() if parent == FULL else self._solved[parent]
 

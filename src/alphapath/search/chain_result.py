@@ -48,23 +48,25 @@ class ChainResult:
         self.work = np.zeros(shape)
         self.scores: dict[str, FloatArray] = {}
         self.error = [""] * shape[0]
+        #: What the first solve of each fold began from, where that was chosen while searching.
+        self.edges: list[str] = []
 
     def count(
         self, steps: Sequence[Step], solved: SequenceSolution, position: Mapping[int, int]
     ) -> None:
         """Add the counts of one pair's solves."""
-        n = len(solved)
-        where = (
-            np.array([position[step.fold] for step in steps[:n]], dtype=np.intp),
-            np.array([step.factor for step in steps[:n]], dtype=np.intp),
-        )
-        self.n_iter[where] += solved.n_iter
-        codes = solved.columns["status"].astype(np.intp)
-        self.rank[where] = np.minimum(self.rank[where], RANKS[codes])
-        self.seeds[where] |= 1 << solved.columns["seed"].astype(np.int64)
-        self.duality_gap[where] += solved.duality_gap
-        self.fit_time[where] += solved.seed_time + solved.solve_time
-        self.work[where] += count_work(solved)
+        n, n_factors = len(solved), self.shape[1]
+        cells = [position[step.fold] * n_factors + step.factor for step in steps[:n]]
+        # Most chains are complete and in order: then no cell needs to be looked up.
+        is_whole = cells == list(range(self.n_iter.size))
+        where: Any = slice(None) if is_whole else np.array(cells, dtype=np.intp)
+        ranks, seeds = self.rank.reshape(-1), self.seeds.reshape(-1)
+        ranks[where] = np.minimum(ranks[where], RANKS[solved.columns["status"].astype(np.intp)])
+        seeds[where] |= 1 << solved.columns["seed"].astype(np.int64)
+        self.n_iter.reshape(-1)[where] += solved.n_iter
+        self.duality_gap.reshape(-1)[where] += solved.duality_gap
+        self.fit_time.reshape(-1)[where] += solved.seed_time + solved.solve_time
+        self.work.reshape(-1)[where] += count_work(solved)
 
     def share_time(self, seconds: float) -> None:
         """Give every cell an equal share of what belongs to none."""
@@ -107,5 +109,6 @@ class ChainResult:
             "score_time": self.score_time,
             "work": self.work,
             "error": np.array(self.error),
+            **({"edges": np.array(self.edges)} if self.edges else {}),
             **self.scores,
         }

@@ -32,12 +32,13 @@ T = TypeVar("T")
 Arrays = dict[str, NDArray[Any]]
 
 #: Marks an SQLite file as ours ("alph"), and the layout of its tables.
-APPLICATION, LAYOUT = 0x616C7068, 1
+APPLICATION, LAYOUT = 0x616C7068, 2
 #: Seconds to wait for another process that is writing.
 PATIENCE = 60.0
 
 TABLES = """
 CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE outline (text TEXT NOT NULL);
 CREATE TABLE chain (key TEXT PRIMARY KEY, checksum BLOB NOT NULL, arrays BLOB NOT NULL);
 """
 
@@ -72,16 +73,18 @@ class Journal:
 
     # -- what the runner uses
 
-    def bind(self, facts: Mapping[str, str]) -> None:
+    def bind(self, facts: Mapping[str, str], outline: str = "") -> None:
         """Claim a new file for the search that `facts` describe, or check that it is its file.
 
         `facts` are digests by name ("data", "splits", ...); the version of this library is added.
+        `outline` is kept for whoever reads the file without the search (outline.py).
         """
         own = {**facts, "version of alphapath": __version__}
         with self._transaction() as connection:
             found = dict(connection.execute("SELECT name, value FROM fact"))
             if not found:
                 connection.executemany("INSERT INTO fact VALUES (?, ?)", own.items())
+                connection.execute("INSERT INTO outline VALUES (?)", (outline,))
                 return
         changed = sorted(name for name in {*own, *found} if own.get(name) != found.get(name))
         if changed:
@@ -116,6 +119,12 @@ class Journal:
             connection.execute("INSERT OR IGNORE INTO chain VALUES (?, ?, ?)", record)
 
     # -- besides
+
+    @property
+    def outline(self) -> str:
+        """What `bind` was told about the search; empty where it has not begun."""
+        found = self._read("SELECT text FROM outline")
+        return str(found[0][0]) if found else ""
 
     def __len__(self) -> int:
         """How many chains are finished."""
@@ -223,8 +232,8 @@ class Journal:
             raise JournalError(f"The journal {self.path} can not be used: {error}.{hint}") from None
         except sqlite3.DatabaseError as error:
             raise JournalError(
-                f"{self.path} is no journal, or a damaged one: {error}. Give another file, or "
-                f"delete this one to begin the search again."
+                f"{self.path} is no journal, or a damaged one: {error}. Give another file; if it "
+                f"was a journal, delete it to begin the search again."
             ) from None
 
 

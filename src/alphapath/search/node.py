@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 #: What is left of a chain: arrays by name, most of the chain's shape.
 Arrays = Mapping[str, NDArray[Any]]
 
-#: The parent of a node that begins from nothing.
-ROOT = -1
+#: The parent of a node that begins from nothing, and of one that begins from the same fold and C on
+#: the kernel before.
+ROOT, NEIGHBOUR = -1, -2
 
 
 class Node(NamedTuple):
@@ -51,6 +52,8 @@ class Chain:
         The candidates that each factor belongs to.
     steps : tuple of Step
         Every (fold, factor) once, parents first.
+    after : str
+        The key of the chain on the kernel before, which the same worker solves first; "" for none.
     """
 
     key: str
@@ -62,14 +65,13 @@ class Chain:
     factors: tuple[float, ...]
     cells: tuple[tuple[int, ...], ...]
     steps: tuple[Step, ...]
+    after: str = ""
 
     @property
     def shape(self) -> tuple[int, int]:
         """(number of folds, number of factors): the shape of every array of its results."""
         return len(self.folds), len(self.factors)
 
-    def edges(self) -> Iterator[tuple[Node | None, Node, str]]:
-        """(parent, child, seed) of every node, in the order in which they are solved."""
-        nodes = [Node(self.model, step.fold, self.factors[step.factor]) for step in self.steps]
-        for step, node in zip(self.steps, nodes, strict=True):
-            yield (None if step.parent == ROOT else nodes[step.parent]), node, step.seed
+    def nodes(self) -> list[Node]:
+        """The node of every step."""
+        return [Node(self.model, step.fold, self.factors[step.factor]) for step in self.steps]

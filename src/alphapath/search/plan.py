@@ -1,24 +1,27 @@
 """Which solution each cell of a search begins from: plans by name.
 
-A plan is a forest: each tree of it is a Chain on one kernel, and every node but the root begins
-from its parent. C ascends within a fold, since a solution for a small C is cheap and most of it
-serves the next; the rule for the seed along C is the solver's. What a node then cost is counted
-work, the same on every run, and belongs to the edge that led to it.
+A plan is a forest: every node but a root begins from its parent. A Chain is its part on one kernel.
+C ascends within a fold, since a solution for a small C is cheap and most of it serves the next; the
+rule for the seed along C is the solver's. What a node then cost is counted work, the same on every
+run, and belongs to the edge that led to it; between folds and kernels it decides the edges that
+come (neighbours.py).
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..problem import FloatArray
-from .node import ROOT, Chain, Node, Step
+from .neighbours import MAX_UNIT, link_steps
+from .node import NEIGHBOUR, ROOT, Chain, Node, Step
 
 #: With fewer values of C the folds are linked: their first solves are then a large part of all.
-#: Counted work against `along_c`, grids on diabetes and german, 5 and 10 folds: 0.31-0.95 with one
-#: C, 0.66-0.92 with two, 0.94-0.97 with three, 0.99 with eleven.
+#: Counted work of "auto" against none, one C: 0.62-1.2 at C >= 128 (benchmark `search_plans`), but
+#: more where a solve is cheaper than a seed; with eleven values of C folds would save 1-2%.
 FEW_FACTORS = 3
 
 
@@ -35,8 +38,14 @@ class Group:
     cells: tuple[tuple[int, ...], ...]
     #: Whether its folds are weights on one kernel, so that one may begin from another.
     shares_kernel: bool = True
-    #: Whether a fold is so quick that a chain of its own would cost more than its solves.
+    #: Whether it has so few rows that kernels may be linked.
     is_small: bool = False
+    #: Whether its folds are one chain: a fold is so quick that a chain of its own would cost more
+    #: than its solves, or a device solves them all at the same time.
+    is_one_chain: bool = False
+    #: Groups of one family differ in `gamma` only; None for those without neighbours.
+    family: Hashable = None
+    gamma: float = 0.0
 
     def as_chain(self, folds: tuple[int, ...], steps: Iterable[Step]) -> Chain:
         key = f"{self.head}.{self.model}.{'-'.join(map(str, folds))}"
@@ -56,10 +65,10 @@ class Group:
 def along_c(group: Group, seed: str = "climb") -> Iterator[Chain]:
     """Each fold by itself: the least C from nothing, every other one from the last.
 
-    A fold is a chain of its own; the folds of little data are one chain.
+    A fold is a chain of its own, unless the group wants one chain.
     """
     m = len(group.factors)
-    if group.is_small and group.shares_kernel:
+    if group.is_one_chain and group.shares_kernel:
         steps = [climb(fold, m, h * m, seed) for h, fold in enumerate(group.folds)]
         yield group.as_chain(group.folds, itertools.chain.from_iterable(steps))
         return
@@ -84,11 +93,11 @@ def linked_folds(group: Group, seed: str = "climb") -> Iterator[Chain]:
 
 
 def independent(group: Group, seed: str = "cold") -> Iterator[Chain]:
-    """Every node from nothing; the folds are chains of their own."""
-    for fold in group.folds:
-        yield group.as_chain(
-            (fold,), (Step(fold, j, ROOT, "cold") for j in range(len(group.factors)))
-        )
+    """Every node from nothing; the folds are chains of their own, unless the group wants one."""
+    is_one = group.is_one_chain and group.shares_kernel
+    for folds in [group.folds] if is_one else [(fold,) for fold in group.folds]:
+        nodes = itertools.product(folds, range(len(group.factors)))
+        yield group.as_chain(folds, (Step(fold, j, ROOT, "cold") for fold, j in nodes))
 
 
 def by_rule(group: Group, seed: str = "climb") -> Iterator[Chain]:
@@ -102,6 +111,7 @@ PLANS: dict[str, Callable[[Group, str], Iterator[Chain]]] = {
     "auto": by_rule,
     "along_c": along_c,
     "linked_folds": linked_folds,
+    "linked_kernels": linked_folds,
     "independent": independent,
 }
 
@@ -125,9 +135,34 @@ def make_plan(groups: Sequence[Group], plan: str = "auto", seeding: str = "auto"
         raise ValueError(f"seeding is {seeding!r}; it must be 'none' or one of {known}.")
     name = "independent" if seeding == "none" else plan
     seed = CHAIN_SEEDS.get(seeding, "cold")
-    return Plan(
-        name, tuple(itertools.chain.from_iterable(PLANS[name](group, seed) for group in groups))
-    )
+    chains: list[Chain] = []
+    for run in neighbouring(groups, name):
+        own = [list(PLANS[name](group, seed)) for group in run]
+        for before, after in itertools.pairwise(own):
+            after[:] = [replace(b, after=a.key) for a, b in zip(before, after, strict=True)]
+        chains += itertools.chain.from_iterable(own)
+    return Plan(name, tuple(chains))
+
+
+def neighbouring(groups: Sequence[Group], plan: str) -> Iterator[Sequence[Group]]:
+    """The groups in runs of linked kernels, gamma ascending; most are alone.
+
+    Kernels are linked where the plan says so, or by the rule of "auto": few values of C, few rows,
+    and one group a kernel, since others would need the same matrix at another time.
+    """
+    n_users = Counter((group.head, group.kernel, group.folds) for group in groups)
+    families: dict[Hashable, list[Group]] = {}
+    for number, group in enumerate(groups):
+        is_alone = n_users[group.head, group.kernel, group.folds] == 1
+        pays = group.is_small and is_alone and len(group.factors) < FEW_FACTORS
+        is_linked = plan == "linked_kernels" or (plan == "auto" and pays)
+        has_neighbours = is_linked and group.family is not None
+        key = (group.family, group.folds, group.factors) if has_neighbours else number
+        families.setdefault(key, []).append(group)
+    for family in families.values():
+        family.sort(key=lambda group: group.gamma)
+        for first in range(0, len(family), MAX_UNIT):
+            yield family[first : first + MAX_UNIT]
 
 
 @dataclass(frozen=True)
@@ -143,9 +178,21 @@ class Plan:
     #: For chains whose first step begins from a step of another: its key and that step's number.
     links: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
-    def with_work(self, work: Mapping[str, Any]) -> Plan:
-        """The same plan with the counted work of chains, by their keys: (fold, factor) arrays."""
-        return replace(self, work=dict(work))
+    def with_work(
+        self, work: Mapping[str, Any], edges: Mapping[str, Sequence[str]] | None = None
+    ) -> Plan:
+        """The same plan with the counted work of chains, by their keys: (fold, factor) arrays.
+
+        `edges` are those that were chosen while searching, one a fold (neighbours.py).
+        """
+        known = {} if edges is None else edges
+        chains = tuple(
+            replace(chain, steps=link_steps(chain, known[chain.key]))
+            if chain.key in known
+            else chain
+            for chain in self.chains
+        )
+        return replace(self, chains=chains, work=dict(work))
 
     @property
     def n_nodes(self) -> int:
@@ -154,13 +201,18 @@ class Plan:
 
     def edges(self) -> Iterator[tuple[Node | None, Node, str]]:
         """(parent, child, seed) of every node."""
-        nodes = {chain.key: [node for _, node, _ in chain.edges()] for chain in self.chains}
+        nodes = {chain.key: chain.nodes() for chain in self.chains}
+        models = {chain.key: chain.model for chain in self.chains}
         for chain in self.chains:
-            for k, (parent, child, seed) in enumerate(chain.edges()):
+            own = nodes[chain.key]
+            for k, (step, child) in enumerate(zip(chain.steps, own, strict=True)):
+                parent = None if step.parent < 0 else own[step.parent]
                 if k == 0 and chain.key in self.links:
-                    key, step = self.links[chain.key]
-                    parent = nodes[key][step]
-                yield parent, child, seed
+                    key, number = self.links[chain.key]
+                    parent = nodes[key][number]
+                elif step.parent == NEIGHBOUR:
+                    parent = child._replace(model=models[chain.after])
+                yield parent, child, step.seed
 
     def __str__(self) -> str:
         lines = [f"plan {self.name!r}: {self.n_nodes} solves in {len(self.chains)} chains"]
@@ -184,6 +236,8 @@ class Plan:
                     word += f" ({work[h, step.factor]:.2g})"
                 if k == 0 and chain.key in self.links:
                     words.append(f"{step.seed} from {self._describe_link(chain.key)}: {word}")
+                elif step.parent == NEIGHBOUR:
+                    words.append(f"{step.seed} from {self._find(chain.after).label}: {word}")
                 elif step.parent == ROOT:
                     words.append(f"{step.seed} {word}")
                 elif step.parent == k - 1 and chain.steps[k - 1].fold == fold:
@@ -194,5 +248,8 @@ class Plan:
 
     def _describe_link(self, key: str) -> str:
         other, step = self.links[key]
-        chain = next(chain for chain in self.chains if chain.key == other)
+        chain = self._find(other)
         return f"{chain.label}, C={chain.factors[chain.steps[step].factor]:g}"
+
+    def _find(self, key: str) -> Chain:
+        return next(chain for chain in self.chains if chain.key == key)

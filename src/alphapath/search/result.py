@@ -55,20 +55,28 @@ class SearchTable:
         self.score_time = np.full(self.shape, np.nan)
         self.errors: dict[tuple[int, int], str] = {}
         self.work: dict[str, FloatArray] = {}
+        #: The edges that were chosen while searching, by the keys of chains.
+        self.edges: dict[str, list[str]] = {}
 
     def add(self, chain: Chain, arrays: Arrays) -> None:
         """Enter what a chain gave."""
         rows = np.array([row for cells in chain.cells for row in cells])
-        factors = np.repeat(np.arange(len(chain.cells)), [len(cells) for cells in chain.cells])
-        where = np.ix_(rows, np.array(chain.folds))
-        for name in COUNTED:
-            getattr(self, name)[where] = arrays[name][:, factors].T
+        factors = [j for j, cells in enumerate(chain.cells) for _ in cells]
+        is_plain = len(factors) == len(chain.cells)  # one candidate a factor
+        where = (rows[:, None], np.array(chain.folds))
         for name, values in arrays.items():
-            if name.startswith(("test_", "train_")):
+            if name in COUNTED:
+                own = getattr(self, name)
+            elif name.startswith(("test_", "train_")):
                 if name not in self.scores:
                     self.scores[name] = np.full(self.shape, np.nan)
-                self.scores[name][where] = values[:, factors].T
+                own = self.scores[name]
+            else:
+                continue
+            own[where] = (values if is_plain else values[:, factors]).T
         self.work[chain.key] = arrays["work"]
+        if "edges" in arrays:
+            self.edges[chain.key] = arrays["edges"].tolist()
         for fold, error in zip(chain.folds, arrays["error"], strict=True):
             if error:
                 self.errors |= {(int(row), fold): str(error) for row in rows}

@@ -1,23 +1,29 @@
 """Chains of a search, run one by one or in parallel by joblib, and what they gave.
 
-The unit of work is a Chain: a pure function of the data and the chain, so the results are the same
-for any backend and any number of workers. A chain that a journal knows is not run again; one whose
-worker died is run again, at last in this process.
+The unit of work is a Chain, or several that begin from one another: a pure function of the data and
+the chains, so the results are the same for any backend and any number of workers. A unit that a
+journal knows is not run again; one whose worker died is run again, at last in this process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
 
 from ..solvers.lapack import single_threaded
+from .neighbours import Neighbour, units_of
 from .node import Arrays, Chain
 from .result import NOT_RUN
 
 #: How often the chains of dead workers are handed out again before they are run in this process.
 N_ROUNDS = 2
+
+#: Units for each worker that are handed out at a time where the backend gives no result before all.
+UNITS_AT_A_TIME = 4
 
 #: Errors (by class name, along the base classes) that say a worker died, not that the work failed.
 DEATHS = frozenset(
@@ -43,9 +49,15 @@ class Journal(Protocol):
 
 
 class Work(Protocol):
-    """What solves a chain: picklable, and None where the time is over."""
+    """What solves a chain: picklable, and None where the time is over.
 
-    def __call__(self, chain: Chain, /) -> Arrays | None: ...
+    In a unit of several chains, `neighbour` goes from one to the next.
+    """
+
+    def __call__(self, chain: Chain, neighbour: Neighbour | None, /) -> Arrays | None: ...
+
+
+Unit = Sequence[Chain]
 
 
 def run_chains(
@@ -62,14 +74,16 @@ def run_chains(
     is done. Ctrl-C and errors come through; what was yielded before is complete.
     """
     missing = []
-    for chain in chains:
-        known = None if journal is None else journal.get(chain.key)
-        if known is None:
-            missing.append(chain)
+    for unit in units_of(chains):
+        known = [None if journal is None else journal.get(chain.key) for chain in unit]
+        if any(arrays is None for arrays in known):
+            missing.append(unit)
             continue
-        if on_begin is not None:
-            on_begin(chain)
-        yield chain, known
+        for chain, arrays in zip(unit, known, strict=True):
+            assert arrays is not None
+            if on_begin is not None:
+                on_begin(chain)
+            yield chain, arrays
     # Entered once: numpy must not see another number of threads than alone.
     with single_threaded():
         for chain, arrays in _run_missing(work, missing, n_jobs, on_begin):
@@ -82,41 +96,59 @@ def run_chains(
 
 def _run_missing(
     work: Work,
-    chains: Sequence[Chain],
+    units: Sequence[Unit],
     n_jobs: int | None,
     on_begin: Callable[[Chain], None] | None,
 ) -> Iterator[tuple[Chain, Arrays | None]]:
-    left = {chain.key: chain for chain in chains}
-    if len(chains) > 1 and effective_n_jobs(n_jobs) > 1:
+    left = dict(enumerate(units))
+    if len(units) > 1 and effective_n_jobs(n_jobs) > 1:
         for _ in range(N_ROUNDS):
             try:
-                for key, arrays in _run_parallel(work, list(left.values()), n_jobs):
-                    chain = left.pop(key)
-                    if on_begin is not None:
-                        on_begin(chain)
-                    yield chain, arrays
+                for number, found in _run_parallel(work, dict(left), n_jobs):
+                    unit = left.pop(number)
+                    for chain, arrays in zip(unit, found, strict=True):
+                        if on_begin is not None:
+                            on_begin(chain)
+                        yield chain, arrays
             except Exception as error:
                 if not is_death(error):
                     raise
             if not left:
                 return
-    for chain in left.values():
+    for unit in left.values():
+        yield from run_unit(work, unit, on_begin)
+
+
+def run_unit(
+    work: Work, unit: Unit, on_begin: Callable[[Chain], None] | None = None
+) -> Iterator[tuple[Chain, Arrays | None]]:
+    """The chains of a unit, each given what the one before left."""
+    neighbour = Neighbour() if len(unit) > 1 else None
+    for chain in unit:
         if on_begin is not None:
             on_begin(chain)
-        yield chain, work(chain)
+        yield chain, work(chain, neighbour)
 
 
 def _run_parallel(
-    work: Work, chains: Sequence[Chain], n_jobs: int | None
-) -> Iterator[tuple[str, Arrays | None]]:
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    yield from parallel(delayed(run_one)(work, chain) for chain in chains)
+    work: Work, units: Mapping[int, Unit], n_jobs: int | None
+) -> Iterator[tuple[int, list[Arrays | None]]]:
+    """(number, arrays of its chains) of units as they are done; all at a time by some backends."""
+    if get_active_backend()[0].supports_return_generator:
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+        yield from parallel(delayed(run_one)(work, k, unit) for k, unit in units.items())
+        return
+    size = UNITS_AT_A_TIME * effective_n_jobs(n_jobs)
+    with Parallel(n_jobs=n_jobs) as parallel:
+        left = iter(units.items())
+        while some := list(itertools.islice(left, size)):
+            yield from parallel(delayed(run_one)(work, k, unit) for k, unit in some)
 
 
-def run_one(work: Work, chain: Chain) -> tuple[str, Arrays | None]:
-    """One chain in a worker; the order of the results is not that of the chains."""
+def run_one(work: Work, number: int, unit: Unit) -> tuple[int, list[Arrays | None]]:
+    """One unit in a worker; the order of the results is not that of the units."""
     with single_threaded():
-        return chain.key, work(chain)
+        return number, [arrays for _, arrays in run_unit(work, unit)]
 
 
 def is_death(error: BaseException) -> bool:

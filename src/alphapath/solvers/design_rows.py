@@ -6,7 +6,7 @@ the features that a problem drops, whose theta is 0 and whose gradient is never 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,11 @@ from ..margin_problem import MarginProblem
 from ..problem import FloatArray
 
 Indices = NDArray[np.intp]
+Columns = slice | Indices
+#: Features of some instances, copied at a time.
+CHUNK = 2048
+#: Values of rows copied, or multiplied by several vectors, at a time: within the cache.
+GATHERED, PASSED = 1 << 19, 1 << 21
 
 
 class DesignRows:
@@ -57,9 +62,14 @@ class DesignRows:
         return self.width if self.kept is None else self.kept.size
 
     @property
+    def size(self) -> int:
+        """Values of X that are stored."""
+        return int(self.X.nnz if self.is_sparse else self.X.size)
+
+    @property
     def density(self) -> float:
         """Share of the values of X that are stored."""
-        return self.X.nnz / max(1, self.n * self.d) if self.is_sparse else 1.0
+        return self.size / max(1, self.n * self.d)
 
     def values(self, theta: FloatArray) -> FloatArray:
         """A theta on all instances."""
@@ -71,13 +81,11 @@ class DesignRows:
         theta = np.zeros(self.width)
         if rows.size == self.n:
             theta[: self.d] = self.X.T @ coefs
-        elif 2 * rows.size > self.n and not self.is_sparse:
-            # Copying most rows costs more than passing over those of coefficient 0.
-            everywhere = np.zeros(self.n)
-            everywhere[rows] = coefs
-            theta[: self.d] = everywhere @ self.X
-        else:
+        elif self.is_sparse:
             theta[: self.d] = self.X[rows].T @ coefs
+        else:
+            for part in cut(rows.size, self.d, GATHERED):
+                theta[: self.d] += coefs[part] @ self.X[rows[part]]
         if self.n_offsets:
             theta[self.d] = coefs.sum()
         if self.dropped is not None:
@@ -102,18 +110,41 @@ class DesignRows:
                 total += sign * (block.T @ block)  # numpy sees the transpose: half the work
         return total
 
-    def products(self, rows: Indices, others: Indices | None = None) -> FloatArray:
-        """A_rows A_others' (others=None: the same rows), dropped features left out."""
-        left = self.X[rows]
-        if self.dropped is not None:
-            # Zeros on one side are enough, and cheaper than copies without the columns.
-            if self.is_sparse:
-                left = left @ sp.diags_array(self.is_kept[: self.d].astype(np.float64))
+    def column_chunks(self) -> Iterator[Columns]:
+        """The kept features, as many at a time as leave a block of rows in the cache."""
+        n_columns = self.d if self.is_sparse else CHUNK
+        for first in range(0, self.d, n_columns):
+            if self.dropped is None:
+                yield slice(first, first + n_columns)
             else:
-                left[:, self.dropped] = 0.0
-        product = left @ (left if others is None else self.X[others]).T
-        K = np.asarray(product.toarray() if self.is_sparse else product)
-        return K + 1.0 if self.n_offsets else K
+                yield first + np.flatnonzero(~self.dropped[first : first + n_columns])
+
+    def block(self, rows: Indices, columns: Columns) -> Any:
+        """X[rows, columns]."""
+        if self.is_sparse:
+            return self.X[rows][:, columns]
+        return (
+            self.X[rows, columns] if isinstance(columns, slice) else self.X[np.ix_(rows, columns)]
+        )
+
+    def gather(self, rows: Indices) -> Any:
+        """X[rows], dropped features set to 0: cheaper than a copy without the columns."""
+        block = self.X[rows]
+        if self.dropped is None:
+            return block
+        if self.is_sparse:
+            return block @ sp.diags_array(self.is_kept[: self.d].astype(np.float64))
+        block[:, self.dropped] = 0.0
+        return block
+
+    def products(self, block: Any, other: Any) -> FloatArray:
+        """Products of rows of A as gathered."""
+        return self.multiply(block, other) + self.n_offsets
+
+    def multiply(self, block: Any, other: Any) -> FloatArray:
+        """block @ other.T, dense; of a block with itself for half the work."""
+        product = block @ other.T
+        return np.asarray(product.toarray() if self.is_sparse else product)
 
     def squared_norms(self) -> FloatArray:
         """|a_i|^2 of all instances, dropped features included."""
@@ -124,15 +155,27 @@ class DesignRows:
         return norms + self.n_offsets
 
 
+def cut(n_rows: int, n_columns: int, n_values: int) -> Iterator[slice]:
+    """Pieces of about `n_values` values each."""
+    step = max(1, n_values // n_columns)
+    for first in range(0, n_rows, step):
+        yield slice(first, first + step)
+
+
 def values_of_all(rows: DesignRows, thetas: Sequence[FloatArray]) -> list[FloatArray]:
     """A theta for each theta, in one pass over X."""
     if len(thetas) == 1:
         return [rows.values(thetas[0])]
     stacked = np.stack(thetas)  # k x width
-    found = np.asarray(rows.X @ np.ascontiguousarray(stacked[:, : rows.d].T)).T
+    few, found = stacked[:, : rows.d], np.empty((len(thetas), rows.n))
+    if rows.is_sparse:
+        found[:] = (rows.X @ few.T).T
+    else:
+        for part in cut(rows.n, rows.d, PASSED):  # BLAS is faster with the few on the left
+            found[:, part] = few @ rows.X[part].T
     if rows.n_offsets:
-        found = found + stacked[:, rows.d :]
-    return list(np.ascontiguousarray(found))
+        found += stacked[:, rows.d :]
+    return list(found)
 
 
 def combine_all(
@@ -149,8 +192,11 @@ def combine_all(
     for k, (who, values) in enumerate(pulls):
         coefs[k, place[who]] = values
     thetas = np.zeros((len(rows), design.width))
-    block = design.X if used.size == design.n else design.X[used]
-    thetas[:, : design.d] = (block.T @ coefs.T).T if design.is_sparse else coefs @ block
+    if design.is_sparse:
+        thetas[:, : design.d] = (design.X[used].T @ coefs.T).T
+    else:
+        for part in cut(used.size, design.d, GATHERED):
+            thetas[:, : design.d] += coefs[:, part] @ design.X[used[part]]
     if design.n_offsets:
         thetas[:, design.d] = coefs.sum(axis=1)
     for own, theta in zip(rows, thetas, strict=True):

@@ -35,7 +35,11 @@ MAX_GRAM = 1200
 #: rows are on its curve), and by what it shrinks.
 FIRST_WIDTH = 2.0
 SHRINKING = 0.3
-MIN_WIDTH = 1e-7
+#: Of the tol: a width at which a gap that is still larger is rounding.
+NARROW_ENOUGH = 0.02
+#: The tolerance of the gradient norm for a tol of 1: with the default tol of 1e-4 a tenth of
+#: LIBLINEAR's 0.01, which its solutions at small C mostly surpass.
+GRADIENT_SHARE = 10.0
 #: Folds whose passes over the data are shared.
 MAX_TOGETHER = 8
 
@@ -180,7 +184,8 @@ class NewtonPath:
                 return _Counted(Status.SOLVED, n_iter), gap
             if result.status in (Status.TIME_LIMIT, Status.INTERRUPTED, Status.ITERATION_LIMIT):
                 return _Counted(result.status, n_iter), gap
-            if self._width <= MIN_WIDTH:
+            # The loss of this width is that of the hinge to a share of 2 width: no need to go on.
+            if self._width <= NARROW_ENOUGH * self.limits.tol:
                 return _Counted(Status.STALLED, n_iter), gap
             self._width *= SHRINKING
 
@@ -192,11 +197,13 @@ class JointPaths:
     ----------
     problems : list of MarginProblem
         One a fold, at most MAX_TOGETHER, on the same X and targets; a row of weight 0 is held out,
-        of one fold at most. For the squared hinge and at most MAX_GRAM features.
+        of one fold at most. For the squared hinge; beyond MAX_GRAM features without a free offset.
     limits : NewtonLimits
     rows : MarginRows
     grams : list of arrays
         One a fold as for NewtonPath, or empty.
+    signs_only : bool
+        Whether the signs of the decision values are enough; the values may then be old.
     """
 
     def __init__(
@@ -206,18 +213,22 @@ class JointPaths:
         *,
         rows: _core.MarginRows,
         grams: list[FloatArray],
+        signs_only: bool = False,
     ) -> None:
         first = problems[0]
         require_margins(first, "newton")
-        if first.loss != "squared_hinge" or not keeps_gram(first):
+        if not can_go_together(first):
             raise SolverMismatch(
-                f"Paths side by side are for the squared_hinge loss and at most "
-                f"{MAX_GRAM} features, but the loss is {first.loss} and there are {first.d}; use "
-                f"one NewtonPath a fold."
+                f"Paths side by side are for the squared_hinge loss, with a free offset for at "
+                f"most {MAX_GRAM} features, but the loss is {first.loss}, the offset "
+                f"{first.offset} and there are {first.d} features; use one NewtonPath a fold."
             )
         tasks = [make_task(problem, rows) for problem in problems]
         self._time_limit = limits.time_limit or 0.0
-        self._native = _core.JointPaths(tasks, native_options(first, limits), grams)
+        self._has_bias = first.offset != "none"
+        options = native_options(first, limits)
+        options.are_signs_enough = signs_only
+        self._native = _core.JointPaths(tasks, options, grams)
 
     def step(self, C: float) -> tuple[list[_core.NewtonResult], FloatArray]:
         """How each solve went, and the decision value of each row where it is held out."""
@@ -227,6 +238,11 @@ class JointPaths:
         values: FloatArray = self._native.held_out_values
         return results, values
 
+    def solution(self, number: int) -> tuple[FloatArray, float]:
+        """coef and bias of a path at the last C, by its number."""
+        theta: FloatArray = self._native.theta(number)
+        return (theta[:-1], float(theta[-1])) if self._has_bias else (theta, 0.0)
+
 
 def native_options(problem: MarginProblem, limits: NewtonLimits) -> _core.NewtonOptions:
     """The offset of the problem and the limits, for the native paths."""
@@ -235,6 +251,10 @@ def native_options(problem: MarginProblem, limits: NewtonLimits) -> _core.Newton
     options.bias_penalty = 1.0 if problem.offset == "penalised" else 0.0
     options.keeps_gram = keeps_gram(problem)
     options.tol, options.max_iter = limits.tol, limits.max_iter
+    if problem.loss == "squared_hinge":
+        options.gradient_tol = GRADIENT_SHARE * limits.tol
+    # The gap of the hinge counts the slope of a free bias as it is, not its square.
+    options.bias_tol = (0.1 if problem.loss == "hinge" else 1.0) * limits.tol
     return options
 
 
@@ -253,25 +273,37 @@ def hinge_gap(
 ) -> tuple[float, float]:
     """The hinge objective at theta, and its gap to the dual point that the slopes of `smooth` give.
 
-    alpha_i = -c_i smooth'(m_i) lies in [0, c_i], and sum alpha - 1/2 |sum alpha y x|^2 is the dual.
+    alpha_i = -c_i smooth'(m_i) lies in [0, c_i], and sum alpha - 1/2 |sum alpha y x|^2 is the dual;
+    for a free offset sum alpha y = 0, to which the alpha of one class are scaled down.
     """
     objective, _ = full_evaluation(hinge, rows, theta)
     w, b = theta[:-1], float(theta[-1])
     values = rows.dots(np.ascontiguousarray(w)) + b
     alpha = smooth.weights * np.abs(smooth.slopes(values))
+    if hinge.offset == "free":
+        is_positive = hinge.targets > 0.0
+        of_classes = float(alpha[is_positive].sum()), float(alpha[~is_positive].sum())
+        least = min(of_classes)
+        shares = [least / total if total > 0.0 else 0.0 for total in of_classes]
+        share = np.where(is_positive, *shares)
+        alpha, smooth = alpha * share, smooth.with_weights(smooth.weights * share)
     _, gradient = full_evaluation(smooth, rows, theta)
     u = w - gradient[:-1]
     dual = float(alpha.sum()) - 0.5 * float(u @ u)
     if hinge.offset == "penalised":
         dual -= 0.5 * (b - float(gradient[-1])) ** 2
-    elif hinge.offset == "free":  # what is left of sum alpha y = 0 counts against the bound
-        dual -= abs(float(gradient[-1])) * (1.0 + abs(b))
     return objective, objective - dual
 
 
 def keeps_gram(problem: MarginProblem) -> bool:
     """Whether the second moments are kept as a matrix."""
     return problem.d <= MAX_GRAM
+
+
+def can_go_together(problem: MarginProblem) -> bool:
+    """Whether folds of this problem can share their passes over the data."""
+    is_squared = problem.loss == "squared_hinge"
+    return is_squared and (keeps_gram(problem) or problem.offset != "free")
 
 
 def solve(

@@ -13,14 +13,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
+from ..gpu.batch import Plan
 from ..problem import FloatArray, Problem
 from ..solution import Info, Solution, Status
+from .device import is_on_device, solve_steps
 from .lapack import single_threaded
 from .native import Limits, require_equality, require_no_ridge
 
@@ -46,13 +48,26 @@ class Steps:
         return len(self.rows)
 
 
+class Known(NamedTuple):
+    """A solution on the same kernel that steps may begin from: weights, beta and its gradient."""
+
+    weights: FloatArray
+    beta: FloatArray
+    gradient: FloatArray
+
+    @classmethod
+    def of(cls, solution: Solution) -> Known:
+        return cls(solution.problem.weights, solution.beta, solution.gradient)
+
+
 @dataclass(frozen=True, eq=False)
 class SequenceSolution:
     """The solutions of the first `len(self)` steps (fewer where a limit or Ctrl-C ended it).
 
-    Attributes of shape (n_solved,): bias, objective, duality_gap, kkt_violation, status, n_iter,
-    n_free_set_solves, n_bound_hits, n_refreshes, seed (names), seed_time and solve_time; of shape
-    (n_solved, n): beta and gradient. `self[k]` is the Solution of step k.
+    Attributes of shape (n_solved,): bias, objective, duality_gap, kkt_violation, n_free (instances
+    inside their boxes), status, n_iter, n_free_set_solves, n_bound_hits, n_refreshes, seed (names),
+    seed_time and solve_time; of shape (n_solved, n): beta and gradient. `self[k]` is the Solution
+    of step k.
     """
 
     problem: Problem
@@ -107,14 +122,21 @@ class SequenceSolution:
         return Solution(problem, self.beta[k], self.gradient[k], float(self.bias[k]), info)
 
 
+def make_workspace(problem: Problem) -> _core.SequenceWorkspace | None:
+    """What calls of solve_sequence on the kernel of `problem` can share; None on a device."""
+    view: Any = problem.kernel
+    return None if is_on_device(problem) else _core.SequenceWorkspace(view.gram)
+
+
 def solve_sequence(
     problem: Problem,
     weights: ArrayLike,
     steps: Steps,
     *,
     limits: Limits,
-    known: Sequence[Solution] = (),
+    known: Sequence[Known] = (),
     total_time_limit: float | None = None,
+    workspace: _core.SequenceWorkspace | None = None,
 ) -> SequenceSolution:
     """Solve `problem` under other weights, step by step.
 
@@ -126,10 +148,12 @@ def solve_sequence(
     steps : Steps
     limits : Limits
         Of each solve.
-    known : sequence of Solution
-        Solutions of the same family that steps may begin from, on the same kernel.
+    known : sequence of Known
+        Solutions of the same family that steps may begin from.
     total_time_limit : float or None
         Seconds for all steps together.
+    workspace : SequenceWorkspace or None
+        Of this kernel's matrix: what earlier calls made need not be made again.
 
     Examples
     --------
@@ -140,7 +164,12 @@ def solve_sequence(
     view: Any = problem.kernel
     rows = np.ascontiguousarray(weights, dtype=np.float64)
     n_known, n = len(known), problem.n
-    all_rows = np.concatenate([rows, *(parent.problem.weights[None, :] for parent in known)])
+    if is_on_device(problem):
+        own = np.where(steps.parents >= n_known, steps.parents - n_known, -1)
+        plan = Plan(np.asarray(steps.rows), np.asarray(steps.factors), own)
+        found, is_cut = solve_steps(problem, rows, plan, limits, total_time_limit)
+        return SequenceSolution(problem, rows, steps, found, is_cut)
+    all_rows = np.concatenate([rows, *(parent.weights[None, :] for parent in known)])
     family = _core.Family(
         view.gram,
         problem.targets,
@@ -162,6 +191,7 @@ def solve_sequence(
             np.array([parent.gradient for parent in known]).reshape(n_known, n),
             limits.as_options(view.spare_bytes),
             0.0 if total_time_limit is None else float(total_time_limit),
+            workspace,
         )
     for array in columns.values():
         array.flags.writeable = False

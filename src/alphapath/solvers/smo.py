@@ -8,6 +8,7 @@ from __future__ import annotations
 from .. import _core
 from ..problem import Problem, Start
 from ..solution import Solution
+from . import device
 from .native import Limits, require_equality, require_no_ridge, run
 
 
@@ -31,4 +32,6 @@ def solve(
     """
     require_equality(problem, has_equality=True, solver="smo", instead="coordinate")
     require_no_ridge(problem, solver="smo")
+    if device.is_on_device(problem):
+        return device.solve(problem, start, Limits(tol, max_iter, time_limit))
     return run(_core.solve_smo, problem, start, Limits(tol, max_iter, time_limit, free_set))

@@ -83,7 +83,7 @@ class InstanceAnswers:
         lower, _ = dpotri(factor, lower=1)
         inverse = np.tril(lower) + np.tril(lower, -1).T  # B^-1
         self.inverse = inverse
-        self.K_nS = rows.products(np.arange(rows.n), self.active)
+        self.K_nS = rows.products(rows.X, rows.gather(self.active))
         self.T = self.K_nS @ inverse
         self.T[self.active] = -inverse / D[:, np.newaxis]
         self.T[self.active, np.arange(n_active)] += 1.0
@@ -117,7 +117,11 @@ class InstanceAnswers:
         rest = np.flatnonzero(row_place < 0)
         if rest.size:
             free = rows[rest]
-            part[rest] = self.rows.products(free, others) - self.T[free] @ self.K_nS[others].T
+            left = self.rows.gather(free)
+            # With one array on both sides numpy does half the work.
+            right = left if rows is columns else self.rows.gather(others)
+            part[rest] = self.rows.products(left, right)
+            part[rest] -= self.T[free] @ self.K_nS[others].T
         G[:, ~is_active] = part
         return G
 

@@ -6,7 +6,6 @@ See smooth_newton.py for the problem and the method.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,64 +13,25 @@ from ..margin_problem import MarginProblem
 from ..margin_solution import MarginSolution
 from ..problem import FloatArray
 from ..solution import Info, Status
-from .design_rows import DesignRows, combine_all, values_of_all
-from .smooth_strategy import Newton, make_hessian
+from .design_rows import DesignRows, Indices, combine_all, values_of_all
+from .smooth_settle import settle
+from .smooth_states import (
+    Point,
+    curvatures_of,
+    distance_to_kink,
+    find_armijo_step,
+    goals_of,
+    is_consistent,
+    states_of,
+)
+from .smooth_strategy import Newton, learn_together, make_hessian
 
-#: An instance this close to the kink has no loss to speak of: its state is the one assumed.
-TIE = 1e-12
-#: Armijo: the least share of the decrease that the slope promises.
-DELTA = 1e-4
 #: A gradient above this share of |theta|, which bounds the error of theta, is polished away.
 RESIDUAL = 1e-8
+#: More instances than those with a loss whose products are computed, as a share of these.
+MORE = 0.05
 #: A duality gap above this share of the objective is not rounding of the optimum.
 UNSOLVED_GAP = 1e-9
-
-
-def states_of(problem: MarginProblem, values: FloatArray) -> FloatArray:
-    """The side of the kink on which each instance has a loss, +1 or -1; 0 where it has none."""
-    y = problem.targets
-    if problem.loss == "squared_hinge":
-        return np.where((y * values < 1.0) & (problem.weights > 0.0), y, 0.0)
-    error = y - values
-    is_active = (np.abs(error) > problem.width) & (problem.weights > 0.0)
-    return np.where(is_active, np.sign(error), 0.0)
-
-
-def goals_of(problem: MarginProblem, states: FloatArray) -> FloatArray:
-    """t: the value at which the quadratic of an active instance has its minimum."""
-    return problem.targets - problem.width * states
-
-
-def is_consistent(problem: MarginProblem, states: FloatArray, values: FloatArray) -> bool:
-    """Whether `values` have these states, ties aside."""
-    differs = np.flatnonzero(states_of(problem, values) != states)
-    y, f = problem.targets[differs], values[differs]
-    if problem.loss == "squared_hinge":
-        distance = np.abs(1.0 - y * f)
-    else:
-        distance = np.abs(np.abs(y - f) - problem.width)
-    return bool((distance <= TIE * np.maximum(1.0, np.abs(y))).all())
-
-
-@dataclass
-class Point:
-    """theta = [w; b] with A theta."""
-
-    theta: FloatArray
-    values: FloatArray
-
-    def objective(self, problem: MarginProblem) -> float:
-        return 0.5 * float(self.theta @ self.theta) + float(
-            problem.weights @ problem.losses(self.values)
-        )
-
-    def towards(self, other: Point, step: float) -> Point:
-        if step == 1.0:
-            return other
-        return Point(
-            self.theta + step * (other.theta - self.theta),
-            self.values + step * (other.values - self.values),
-        )
 
 
 class Descent:
@@ -93,31 +53,62 @@ class Descent:
         self.rows = DesignRows(problem)
         self.hessian = make_hessian(self.rows, strategy, None if start is None else start.workspace)
         self.status: Status | None = None
+        self.may_settle, self.is_settled = strategy != "none", False
         if start is None:
-            self.point = Point(np.zeros(self.rows.width), np.zeros(self.rows.n))
+            self.point = _make_point(np.zeros(self.rows.width), np.zeros(self.rows.n))
         else:
             theta = np.append(start.coef, [start.bias] * self.rows.n_offsets)
-            self.point = Point(theta, start.decision_values)
-        # Where features were dropped too, these states are nearer to the optimum's than those of
-        # the theta that has lost them.
+            self.point = _make_point(theta, start.decision_values)
+        # Where features were dropped the theta that has lost them is no place to begin from: the
+        # first target is, by the states from before, which are nearer to the optimum's.
+        self.is_placed = not self.point.position[~self.rows.is_kept].any()
         self.states = states_of(problem, self.point.values)
+
+    def prepare(self) -> Indices | None:
+        """Choose the Hessian; the instances whose products it will want, None if it has none."""
+        self.curvatures = curvatures_of(self.problem, self.states)
+        self.hessian.choose(self.curvatures)
+        products = self.hessian.products
+        # Without the features lost others will have a loss: no use to settle before they are seen.
+        self.is_settled = products is not None and self.may_settle and self.is_placed
+        if products is None or products.known.size == self.problem.n:
+            return None
+        active = np.flatnonzero(self.curvatures)
+        return self._add_near(active) if self.is_settled else active
 
     def propose(self) -> Newton:
         """The Newton step's end: theta, or the active instances and beta with theta = A'beta."""
-        self.n_iter += 1
-        self.hessian.move(2.0 * self.problem.weights * np.abs(self.states))
-        return self.hessian.solve_newton(goals_of(self.problem, self.states))
+        self.hessian.move(self.curvatures)
+        known = self.hessian.products_at_hand() if self.is_settled else None
+        self.is_settled = known is not None
+        if known is None:
+            self.n_iter += 1
+            return self.hessian.solve_newton(goals_of(self.problem, self.states))
+        self.states, end, n_steps = settle(known, self.problem, self.states)
+        self.n_iter += n_steps
+        return end
+
+    def _add_near(self, active: Indices) -> Indices:
+        """With the instances that are likely to be the next to have a loss."""
+        distance = distance_to_kink(self.problem, self.point.values)
+        distance[(self.curvatures > 0.0) | (self.problem.weights == 0.0)] = np.inf
+        n_more = min(int(MORE * active.size), int(np.count_nonzero(distance < np.inf)))
+        return np.concatenate([active, np.argpartition(distance, n_more)[:n_more]])
 
     def accept(self, target: Point) -> None:
         """Stop at the target where it has the states assumed, else go an Armijo step towards it."""
         if is_consistent(self.problem, self.states, target.values):
             self.point, self.status = target, Status.SOLVED
             return
-        step = _armijo_step(self.problem, self.point, target)
-        if step == 0.0:
+        step = find_armijo_step(self.problem, self.point, target) if self.is_placed else 1.0
+        self.is_placed = True
+        if step > 0.0:
+            self.point = self.point.towards(target, step)
+        elif self.is_settled:  # rounding of the products: plain steps from here on
+            self.may_settle = False
+        else:
             self.status = Status.STALLED
             return
-        self.point = self.point.towards(target, step)
         self.states = states_of(self.problem, self.point.values)
 
     def stop(self) -> None:
@@ -146,20 +137,20 @@ class Descent:
             n_refreshes=self.hessian.n_refreshes,
             solve_time=seconds,
         )
-        theta, d = self.point.theta, self.rows.d
+        theta, d = self.point.position, self.rows.d
         bias = float(theta[d]) if self.rows.n_offsets else 0.0
         return MarginSolution(self.problem, theta[:d], bias, self.point.values, info, self.hessian)
 
     def _polish(self, gradient: FloatArray) -> FloatArray:
         """One more step, and one with a fresh factor, while the residual is large."""
         for is_fresh in (False, True):
-            limit = RESIDUAL * max(1e-3, float(np.linalg.norm(self.point.theta)))
+            limit = RESIDUAL * max(1e-3, float(np.linalg.norm(self.point.position)))
             if np.linalg.norm(gradient) <= limit:
                 break
             if is_fresh:
                 self.hessian.refresh()
-            theta = self.point.theta - self.hessian.solve(gradient)
-            before, self.point = self.point, Point(theta, self.rows.values(theta))
+            theta = self.point.position - self.hessian.solve(gradient)
+            before, self.point = self.point, _make_point(theta, self.rows.values(theta))
             (better,) = gradients_at([self])
             if np.linalg.norm(better) < np.linalg.norm(gradient):
                 gradient = better
@@ -168,22 +159,10 @@ class Descent:
         return gradient
 
 
-def set_first_points(descents: Sequence[Descent]) -> None:
-    """Take the dropped features out of the points to begin from."""
-    changed = []
-    for descent in descents:
-        is_gone = ~descent.rows.is_kept
-        if descent.point.theta[is_gone].any():
-            descent.point.theta[is_gone] = 0.0
-            changed.append(descent)
-    if changed:
-        values = values_of_all(changed[0].rows, [descent.point.theta for descent in changed])
-        for k, descent in enumerate(changed):
-            descent.point.values = values[k]
-
-
 def propose_points(descents: Sequence[Descent]) -> list[Point]:
     """The Newton target of each, with its values: one pass over the data for all of them."""
+    wanted = [descent.prepare() for descent in descents]
+    learn_together([(d.hessian.products, own) for d, own in zip(descents, wanted, strict=True)])
     ends = [descent.propose() for descent in descents]
     thetas = {k: end for k, end in enumerate(ends) if not isinstance(end, tuple)}
     duals = {k: end for k, end in enumerate(ends) if isinstance(end, tuple)}
@@ -192,7 +171,7 @@ def propose_points(descents: Sequence[Descent]) -> list[Point]:
         thetas.update(zip(duals, sums, strict=True))
     found = [thetas[k] for k in range(len(ends))]
     values = values_of_all(descents[0].rows, found)
-    return [Point(theta, f) for theta, f in zip(found, values, strict=True)]
+    return [_make_point(theta, f) for theta, f in zip(found, values, strict=True)]
 
 
 def gradients_at(descents: Sequence[Descent]) -> list[FloatArray]:
@@ -204,22 +183,8 @@ def gradients_at(descents: Sequence[Descent]) -> list[FloatArray]:
         active = np.flatnonzero(beta)
         pulls.append((active, beta[active]))
     sums = combine_all([descent.rows for descent in descents], pulls)
-    return [descent.point.theta - total for descent, total in zip(descents, sums, strict=True)]
+    return [descent.point.position - total for descent, total in zip(descents, sums, strict=True)]
 
 
-def _armijo_step(problem: MarginProblem, point: Point, target: Point) -> float:
-    """The largest of 1, 1/2, 1/4, ... with a sufficient decrease; 0 where rounding leaves none."""
-    direction = target.theta - point.theta
-    rise = target.values - point.values
-    slope = float(point.theta @ direction) + float(
-        (problem.weights * problem.slopes(point.values)) @ rise
-    )
-    now = point.objective(problem)
-    # No decrease can be seen below the rounding of the objective itself.
-    slack = 4.0 * np.finfo(np.float64).eps * abs(now)
-    step = 1.0
-    while step > 1e-10:
-        if point.towards(target, step).objective(problem) <= now + DELTA * step * slope + slack:
-            return step
-        step /= 2.0
-    return 0.0
+def _make_point(theta: FloatArray, values: FloatArray) -> Point:
+    return Point(theta, values, theta)

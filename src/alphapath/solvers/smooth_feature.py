@@ -59,6 +59,17 @@ class FeatureHessian:
             other.moment = np.where(rows.is_kept, self.moment, 0.0)
         return other
 
+    def lift(self, rows: DesignRows, own: Indices) -> FeatureHessian:
+        """A copy for more instances, of which `own` are the present ones."""
+        other = copy.copy(self)
+        other.rows = rows
+        other.changed = own[self.changed]
+        for name in ("weights", "current", "pull"):
+            wider = np.zeros(rows.n)
+            wider[own] = getattr(self, name)
+            setattr(other, name, wider)
+        return other
+
     def predict_cost(self, weights: FloatArray) -> float:
         """Flops to answer for `weights`: the difference, or all of it, and the factor."""
         d = float(self.rows.n_kept)

@@ -17,11 +17,14 @@ from scipy.linalg.lapack import dgetrf, dgetrs, dpotrf, dpotrs
 
 from ..problem import FloatArray
 from .design_rows import DesignRows, Indices
+from .smooth_products import Products
 
 #: A correction of rank r costs about 2 r l^2, a factor l^3/3 (and runs at full speed).
 CORRECTED_SHARE = 1.0 / 8.0
-#: Products among this many instances are not worth tidying up.
-LARGE = 1024
+#: Rows of this many values together are not worth forgetting.
+LARGE = 1 << 20
+#: Products are forgotten where there are more than this times those needed.
+SLACK = 2.0
 
 
 class InstanceHessian:
@@ -36,9 +39,7 @@ class InstanceHessian:
 
     def __init__(self, rows: DesignRows) -> None:
         self.rows = rows
-        self.known: Indices = np.empty(0, dtype=np.intp)  # instances whose products are in K
-        self.place = np.full(rows.n, -1)  # of an instance in `known`
-        self.K = np.empty((0, 0))
+        self.products = Products(rows)  # shared by forks
         self.base: Indices = np.empty(0, dtype=np.intp)  # S0
         self.base_weights = np.empty(0)
         self.factor: FloatArray | None = None
@@ -52,31 +53,26 @@ class InstanceHessian:
         other = copy.copy(self)
         other.rows = rows
         other.n_refreshes = 0
-        if rows.n_kept < self.rows.n_kept:
-            other._drop(np.flatnonzero(self.rows.is_kept & ~rows.is_kept))
+        lost = np.flatnonzero(self.rows.is_kept & ~rows.is_kept)
+        if lost.size:
+            other.products = self.products.without(lost)
+            other.factor = None
         return other
 
-    def _drop(self, features: Indices) -> None:
-        """Take features out of the products, which are kept of active instances only."""
-        active = np.flatnonzero(self.current)
-        where = self.place[active]
-        block = self.rows.X[active][:, features]
-        product = block @ block.T
-        if self.rows.is_sparse:
-            product = product.toarray()
-        self.K = self.K[np.ix_(where, where)] - product
-        self.known = active
-        self.place = np.full(self.rows.n, -1)
-        self.place[active] = np.arange(active.size)
-        self.factor = None
+    def lift(self, rows: DesignRows, own: Indices) -> InstanceHessian:
+        """A copy for more instances, of which `own` are the present ones."""
+        other = copy.copy(self)
+        other.rows = rows
+        other.products = self.products.lift(rows, own)
+        other.base, other.current = own[self.base], np.zeros(rows.n)
+        other.current[own] = self.current
+        other.entering = own[self.entering]
+        return other
 
     def predict_cost(self, weights: FloatArray) -> float:
         """Flops to answer for `weights`: new products, and a correction or a factor."""
         active = np.flatnonzero(weights)
-        size, d = float(active.size), self.rows.n_kept * self.rows.density
-        n_new = float(np.count_nonzero(self.place[active] < 0))
-        n_known = size if self.known.size == 0 else float(self.known.size) + n_new
-        cost = (2.0 - (self.known.size == 0)) * n_new * n_known * d
+        size, cost = float(active.size), self.products.predict_cost(active)
         r = self._count_changes(active, weights)
         if r is not None and r <= CORRECTED_SHARE * size:
             return cost + 2.0 * r * size**2
@@ -95,7 +91,7 @@ class InstanceHessian:
         """Answer for these D from now on."""
         self.current = weights
         active = np.flatnonzero(weights)
-        self._learn(active[self.place[active] < 0])
+        self.products.learn(active)
         r = self._count_changes(active, weights)
         if r is None or r > CORRECTED_SHARE * active.size:
             self._factor(active, weights)
@@ -118,20 +114,16 @@ class InstanceHessian:
 
     def compact(self) -> None:
         """Forget the products of instances that were active on the way only, if many."""
-        needed = np.union1d(self.base, np.flatnonzero(self.current))
-        if self.known.size <= max(LARGE, 1.5 * needed.size):
+        known = self.products.known
+        if known.size * self.rows.width <= LARGE:
             return
-        where = self.place[needed]
-        self.K = self.K[np.ix_(where, where)]
-        self.known = needed
-        self.place = np.full(self.rows.n, -1)
-        self.place[needed] = np.arange(needed.size)
+        needed = np.union1d(self.base, np.flatnonzero(self.current))
+        if known.size > SLACK * needed.size:
+            self.products.keep(needed)
 
     def refresh(self) -> None:
         """Products and factor anew from the rows."""
-        self.known = self.known[:0]
-        self.place = np.full(self.rows.n, -1)
-        self.K = np.empty((0, 0))
+        self.products = Products(self.rows)
         self.factor = None
         self.n_refreshes += 1
         self.move(self.current)
@@ -159,26 +151,9 @@ class InstanceHessian:
         """Instances and beta of the theta = A'beta at which H theta = A'diag(D) targets."""
         return self.solve_dual(targets)
 
-    def _learn(self, new: Indices) -> None:
-        """Compute the products of new instances with the known ones and each other."""
-        if new.size == 0:
-            return
-        m = self.known.size
-        K = np.empty((m + new.size, m + new.size))
-        K[:m, :m] = self.K
-        K[m:, m:] = self.rows.products(new)
-        if m:
-            K[m:, :m] = self.rows.products(new, self.known)
-            K[:m, m:] = K[m:, :m].T
-        self.K = K
-        self.known = np.concatenate([self.known, new])
-        self.place = self.place.copy()
-        self.place[new] = m + np.arange(new.size)
-
     def _factor(self, active: Indices, weights: FloatArray) -> None:
-        where = self.place[active]
-        B = np.asfortranarray(self.K[np.ix_(where, where)])
-        B.flat[:: active.size + 1] += 1.0 / weights[active]
+        B = self.products.between(active, active).T  # in LAPACK's order, as it is symmetric
+        B[np.diag_indices(active.size)] += 1.0 / weights[active]
         self.base, self.base_weights = active, weights[active]
         self.factor = np.empty((0, 0))
         if active.size:
@@ -186,14 +161,14 @@ class InstanceHessian:
 
     def _prepare_correction(self) -> None:
         m, r = self.base.size, self.entering.size
-        where_I = self.place[self.entering]
-        self.K_I0 = self.K[np.ix_(where_I, self.place[self.base])]
+        self.products.learn(self.base)  # another problem may have let them go
+        self.K_I0 = self.products.between(self.entering, self.base)
         border = np.zeros((m, r + self.leaving.size), order="F")
         border[:, :r] = self.K_I0.T
         border[self.leaving, r + np.arange(self.leaving.size)] = 1.0
         self.W, _ = dpotrs(self.factor, border, lower=1)
         system = -np.concatenate([self.K_I0 @ self.W, self.W[self.leaving]])
-        system[:r, :r] += self.K[np.ix_(where_I, where_I)]
+        system[:r, :r] += self.products.between(self.entering, self.entering)
         system.flat[: r * (system.shape[1] + 1) : system.shape[1] + 1] += (
             1.0 / self.current[self.entering]
         )

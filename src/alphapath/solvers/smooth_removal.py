@@ -10,20 +10,20 @@ norm of H, so |f_j - f0_j| <= q sqrt(G_jj), and instance j keeps its state while
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from ..margin_problem import MarginProblem
 from ..margin_solution import MarginSolution
 from ..problem import FloatArray
+from ..solution import Info
 from . import smooth_newton
 from .design_rows import DesignRows, Indices
 from .lapack import single_threaded
 from .smooth_answers import Answers, make_answers
-from .smooth_descent import goals_of, states_of
+from .smooth_states import curvatures_of, distance_to_kink, goals_of, states_of
 from .smooth_strategy import ChosenHessian
 
 #: Up to this many instances all of them are near.
@@ -44,13 +44,13 @@ class LeftOut:
     """Decision values at the instances asked for; nan where the run was stopped before.
 
     `n_iter` counts linear systems, `n_changes` the states that differ from the full model's,
-    `n_refits` the instances that went to Newton-Armijo.
+    `refits` has the outcome of each instance that went to Newton-Armijo.
     """
 
     values: FloatArray
     n_iter: NDArray[np.int64]
     n_changes: NDArray[np.int64]
-    n_refits: int = 0
+    refits: list[Info] = field(default_factory=list)
     reason: BaseException | None = None
 
 
@@ -172,7 +172,7 @@ class _Removal:
             found = smooth_newton.solve(problem, start, strategy=self.strategy, tol=self.tol)
             self.result.values[k] = found.decision_values[i]
             self.result.n_iter[k] += found.info.n_iter
-            self.result.n_refits += 1
+            self.result.refits.append(found.info)
             _check_time(deadline)
 
 
@@ -184,7 +184,7 @@ class _Facts:
         self.problem, self.full, self.states = problem, full, states
         self.weights = 2.0 * problem.weights
         self.goals = goals_of(problem, states)
-        self.active_weights = self.weights * np.abs(states)
+        self.active_weights = curvatures_of(problem, states)
         hessian = full.workspace
         if not isinstance(hessian, ChosenHessian):
             raise TypeError("The full model was not made by the smooth_newton solver.")
@@ -266,13 +266,6 @@ class _Facts:
                 self.answers.removal[who],
             ]
         )
-
-
-def distance_to_kink(problem: MarginProblem, values: FloatArray) -> FloatArray:
-    """How far each decision value may move before the state changes."""
-    if problem.loss == "squared_hinge":
-        return np.abs(1.0 - problem.targets * values)
-    return np.abs(np.abs(problem.targets - values) - problem.width)
 
 
 def _check_time(deadline: float | None) -> None:

@@ -3,7 +3,9 @@
 Gradient descent is that of Guillory and Bilmes (their table 2): Huber loss of half-width 0.01, an
 offset, a first step of 100 that is halved when the objective rose, stopped at a relative change of
 eps. "full" computes every margin, vectorised; "sorted" is the paper's method; "lazy" is ours.
-Pegasos (their table 3) runs the same samples with and without bounds.
+Pegasos (their table 3) runs the same samples with and without bounds. A fixed step of 100 is the
+adversary of all bounds: w jumps to and fro, and nothing can be proven. Their figure 3 is the share
+of two Gaussian clouds that must be examined for the zero-one loss after noise on w.
 """
 
 from __future__ import annotations
@@ -43,11 +45,14 @@ EPS = (1e-4, 1e-5, 1e-6)
 #: So that the plain runs end within minutes; the same for all methods.
 MAX_ITER = 12_000
 MAX_SECONDS = 60.0
+FIXED_STEPS = 100
 PEGASOS = ((100, 100_000), (1000, 10_000))
 
 
-def descend_all(name: str, folder: str, eps: float, repeats: int) -> list[dict[str, Any]]:
-    """Job: gradient descent by every method on one data set."""
+def descend_all(
+    name: str, folder: str, eps: float | None, repeats: int, max_iter: int = MAX_ITER
+) -> list[dict[str, Any]]:
+    """Job: gradient descent by every method on one data set; without eps by a fixed step."""
     from alphapath import _core
     from alphapath.solvers.margin_rows import read_rows
 
@@ -55,7 +60,8 @@ def descend_all(name: str, folder: str, eps: float, repeats: int) -> list[dict[s
     n = len(y)
     rows, found = read_rows(X), {}
     options = _core.DescentOptions()
-    options.lam, options.tol, options.max_iter = CASES[name][0], eps, MAX_ITER
+    options.lam, options.tol, options.max_iter = CASES[name][0], eps or 0.0, max_iter
+    options.halves_step = eps is not None
     for _ in range(repeats):
         for method in ("full", "sorted", "lazy"):
             task = _core.MarginTask(rows, y, np.full(n, 1.0 / n), _core.MarginLoss.huber(0.01))
@@ -68,7 +74,7 @@ def descend_all(name: str, folder: str, eps: float, repeats: int) -> list[dict[s
             found[method] = {
                 "data": name,
                 "what": f"gradient, {method}",
-                "setting": f"eps {eps:g}",
+                "setting": f"fixed step, {max_iter}" if eps is None else f"eps {eps:g}",
                 "seconds": seconds,
                 "n_iter": result.n_iter,
                 "examined": sums.n_examined / (sums.n_evaluations * n),
@@ -79,6 +85,27 @@ def descend_all(name: str, folder: str, eps: float, repeats: int) -> list[dict[s
         if found["full"]["seconds"] > MAX_SECONDS / 2:
             break
     return compare(list(found.values()))
+
+
+def watch_clouds(n: int) -> list[dict[str, Any]]:
+    """Job: the zero-one loss of a hyperplane that noise moves (figure 3 of the paper)."""
+    from alphapath import MarginMonitor
+
+    rng = np.random.default_rng(0)
+    y = np.repeat([1.0, -1.0], n // 2)
+    X = rng.normal(size=(n, 2)) + y[:, None]
+    rows = []
+    for noise in (0.01, 0.1, 0.3, 1.0):
+        shares, is_right = [], True
+        for _ in range(20):
+            monitor = MarginMonitor(X, y)
+            monitor.predict([1.0, 1.0])
+            moved = np.ones(2) + noise * rng.normal(size=2)
+            is_right &= bool(monitor.zero_one_loss(moved) == np.mean((X @ moved > 0) != (y > 0)))
+            shares.append((monitor.n_examined - n) / n)
+        row = {"data": "two clouds", "what": "zero-one loss", "setting": f"noise {noise:g} on w"}
+        rows.append({**row, "examined": float(np.mean(shares)), "distance": 0.0 if is_right else 1})
+    return rows
 
 
 def compare(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -121,23 +148,33 @@ def draw_all(name: str, folder: str, repeats: int, is_quick: bool) -> list[dict[
 
 
 def run(options: Options) -> Report:
-    report = Report("margins", COLUMNS)
+    report = Report("margin_bounds", COLUMNS)
     repeats = 1 if options.is_quick else options.repeats
     for name in CASES:
         if not options.wants(name):
             continue
         for eps in EPS[:1] if options.is_quick else EPS:
             arguments = {"name": name, "folder": options.data, "eps": eps, "repeats": repeats}
-            found = options.runner.call("benchmarks.margins:descend_all", arguments, pin=True)
+            found = options.runner.call("benchmarks.margin_bounds:descend_all", arguments, pin=True)
             report.rows += found
             print(name, eps, [f"{row['seconds']:.3g} s" for row in found], flush=True)
+        arguments = {"name": name, "folder": options.data, "eps": None, "repeats": repeats}
+        arguments["max_iter"] = 10 if options.is_quick else FIXED_STEPS
+        found = options.runner.call("benchmarks.margin_bounds:descend_all", arguments, pin=True)
+        report.rows += found
+        print(name, "fixed step", [f"{row['seconds']:.3g} s" for row in found], flush=True)
         arguments = {
             "name": name,
             "folder": options.data,
             "repeats": repeats,
             "is_quick": options.is_quick,
         }
-        report.rows += options.runner.call("benchmarks.margins:draw_all", arguments, pin=True)
+        report.rows += options.runner.call("benchmarks.margin_bounds:draw_all", arguments, pin=True)
+    if options.wants("two clouds"):
+        arguments = {"n": 2_000 if options.is_quick else 100_000}
+        report.rows += options.runner.call(
+            "benchmarks.margin_bounds:watch_clouds", arguments, pin=False
+        )
     report.notes += [
         f"float32 values, CSR, one thread; best of {repeats} interleaved runs in one process; at "
         f"most {MAX_ITER:,} iterations.",

@@ -1,0 +1,39 @@
+#include "gram_factor.hpp"
+
+#include "alphapath/blas.hpp"
+
+#include <algorithm>
+
+namespace alphapath {
+
+void GramFactor::factor(const std::vector<double>& G, double scale,
+                        const std::vector<double>& diagonal, double C) {
+  const std::size_t d = diagonal.size();
+  const int n = static_cast<int>(d);
+  values_.resize(d * d);
+  double largest = 0.0;
+  for (std::size_t i = 0; i < d; ++i)
+    largest = std::max(largest, scale * G[i * d + i] + diagonal[i]);
+  for (double ridge = 0.0;; ridge = std::max(1e-15 * largest, 100.0 * ridge)) {
+    for (std::size_t i = 0; i < d; ++i) {
+      for (std::size_t j = 0; j <= i; ++j)
+        values_[i * d + j] = scale * G[i * d + j];
+      values_[i * d + i] += diagonal[i] + ridge;
+    }
+    int info = 0;
+    blas().dpotrf("U", &n, values_.data(), &n, &info);
+    if (info == 0 || ridge > largest)
+      break;
+  }
+  is_outdated_ = false;
+  C_ = C;
+}
+
+void GramFactor::solve(std::vector<double>& x) const {
+  const int n = static_cast<int>(x.size());
+  const int one = 1;
+  blas().dtrsv("U", "T", "N", &n, values_.data(), &n, x.data(), &one);
+  blas().dtrsv("U", "N", "N", &n, values_.data(), &n, x.data(), &one);
+}
+
+} // namespace alphapath

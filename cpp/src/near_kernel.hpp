@@ -1,0 +1,106 @@
+// The kernel among the instances that a part of a walk looks at (path_near.cpp).
+#pragma once
+
+#include "alphapath/kernel_rows.hpp"
+#include "buffer.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace alphapath {
+
+/// The kernel among some instances, in places of their own: first those followed, room for members
+/// that will be, then the other members. Rows are copied when they are asked for.
+class NearKernel final : public KernelRows {
+public:
+  static constexpr std::uint32_t nobody = ~std::uint32_t{0};
+  static constexpr std::size_t max_turns = 64; // on one part: members that leave are followed
+
+  NearKernel(const KernelRows& all, std::span<const std::uint32_t> followed,
+             std::span<const std::uint32_t> hidden, Buffer<double>& memory)
+      : all_(all), n_followed_(followed.size()), first_hidden_(padded(n_followed_ + max_turns)),
+        which_(first_hidden_ + hidden.size(), nobody), row_at_(which_.size(), nullptr),
+        diagonal_(which_.size(), 0.0), memory_(memory) {
+    std::copy(followed.begin(), followed.end(), which_.begin());
+    std::copy(hidden.begin(), hidden.end(),
+              which_.begin() + static_cast<std::ptrdiff_t>(first_hidden_));
+    for (std::size_t k = 0; k < which_.size(); ++k)
+      if (which_[k] != nobody)
+        diagonal_[k] = all.diagonal()[which_[k]];
+  }
+
+  /// Room for the rows of so many members, and for those that a part may ask for.
+  void reserve(std::size_t n_members) {
+    const std::size_t needed = n_members * first_hidden_ + 2 * (max_turns + 1) * stride();
+    if (memory_.size() < needed)
+      memory_ = Buffer<double>(needed + needed / 4);
+  }
+
+  std::span<const std::uint32_t> which() const { return which_; }
+  std::size_t n_followed() const { return n_followed_; }
+  std::size_t size() const override { return which_.size(); }
+  std::size_t stride() const override { return padded(size()); }
+  Precision precision() const override { return Precision::float64; }
+  const void* full() const override { return nullptr; }
+  void prefetch(std::span<const std::size_t>) const override {}
+  std::span<const double> diagonal() const override { return diagonal_; }
+  std::span<const double> offset() const override { return {}; }
+  KernelRow row(std::size_t i) const override {
+    if (row_at_[i] == nullptr) {
+      const KernelRow pin = all_.row(which_[i]);
+      const double* values = static_cast<const double*>(pin.data);
+      row_at_[i] = copy_followed(which_[i], values, stride());
+      for (std::size_t k = first_hidden_; k < size(); ++k)
+        row_at_[i][k] = which_[k] == nobody ? 0.0 : values[which_[k]];
+      std::fill(row_at_[i] + size(), row_at_[i] + stride(), 0.0);
+    }
+    return {row_at_[i], nullptr};
+  }
+
+  /// The row of a member: its values with those followed, now or later.
+  const double* followed_row(std::size_t i) const {
+    const KernelRow pin = all_.row(which_[i]);
+    return copy_followed(which_[i], static_cast<const double*>(pin.data), first_hidden_);
+  }
+
+  bool has_room() const { return n_followed_ < first_hidden_; }
+  /// The hidden member i gets a place among those followed.
+  std::size_t follow(std::size_t i) {
+    const std::size_t to = n_followed_++;
+    const KernelRow pin = all_.row(which_[i]);
+    for (const auto& [instance, row] : rows_)
+      row[to] = static_cast<const double*>(pin.data)[instance];
+    which_[to] = std::exchange(which_[i], nobody);
+    row_at_[to] = std::exchange(row_at_[i], nullptr);
+    diagonal_[to] = diagonal_[i];
+    return to;
+  }
+
+private:
+  double* copy_followed(std::uint32_t instance, const double* values, std::size_t length) const {
+    if (used_ + length > memory_.size()) // dependent members may leave several at a turn
+      extra_.emplace_back(length);
+    double* out = extra_.empty() ? memory_.data() + used_ : extra_.back().data();
+    used_ += length;
+    for (std::size_t k = 0; k < n_followed_; ++k)
+      out[k] = values[which_[k]];
+    std::fill(out + n_followed_, out + first_hidden_, 0.0);
+    rows_.emplace_back(instance, out);
+    return out;
+  }
+
+  const KernelRows& all_;
+  std::size_t n_followed_, first_hidden_;
+  std::vector<std::uint32_t> which_;
+  mutable std::vector<double*> row_at_;
+  mutable std::size_t used_ = 0;
+  mutable std::vector<Buffer<double>> extra_;
+  mutable std::vector<std::pair<std::uint32_t, double*>> rows_; // of which instance, where
+  std::vector<double> diagonal_;
+  Buffer<double>& memory_;
+};
+
+} // namespace alphapath

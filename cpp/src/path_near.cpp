@@ -1,0 +1,279 @@
+// Several turns of a walk on the few instances that can meet an event soon.
+//
+// A turn on all n instances reads the kernel rows of the margin set, 8 m n bytes. Most instances
+// are far from the ends of their intervals, so a part of the problem is walked on: the margin set
+// and those that would leave first, whose block of the kernel is copied once. After some turns the
+// residuals of the others follow from what the betas moved, in one product. If one of them left its
+// interval, the part is dropped, and walked again with it. What counts is the end: between turns a
+// far instance may leave its interval and return, which no solution is the worse for, so a walk
+// that is recorded does not come here.
+
+#include "near_kernel.hpp"
+#include "path_walker.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace alphapath {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// Of the instances off the margin, the share in a part, and how many at least.
+constexpr std::size_t near_share = 12;
+constexpr std::size_t least_near = 48;
+// A part is left after this share of the time in which the first of the others would leave.
+constexpr double share_of_time = 0.7;
+// How often a part is walked again with those that left their intervals.
+constexpr int max_repeats = 3;
+// Kernel values of the margin set for which a part is worth its copies.
+constexpr std::size_t least_values = 1 << 14;
+// Members whose residuals are computed all the same: they tell the bias and the noise.
+constexpr std::size_t members_followed = 24;
+
+} // namespace
+
+/// The part of a walk that `kernel` names, where that is now.
+PathWalker::PathWalker(const PathWalker& all, NearKernel& kernel)
+    : kernel_(kernel), model_(all.model_), near_kernel_(&kernel) {
+  grow();
+  followed_ = padded(kernel.n_followed());
+  const auto which = kernel.which();
+  std::vector<std::uint32_t> place_of(all.n_);
+  for (std::size_t k = 0; k < which.size(); ++k)
+    if (which[k] != NearKernel::nobody)
+      place_of[which[k]] = static_cast<std::uint32_t>(k);
+  const auto take = [&](auto& to, const auto& from) {
+    for (std::size_t k = 0; k < which.size(); ++k)
+      if (which[k] != NearKernel::nobody)
+        to[k] = from[which[k]];
+  };
+  take(lower_scale_, all.lower_scale_);
+  take(upper_scale_, all.upper_scale_);
+  take(c0_, all.c0_);
+  take(dc_, all.dc_);
+  take(beta_, all.beta_);
+  take(drive_end_, all.drive_end_);
+  take(e_, all.e_);
+  take(lo_, all.lo_);
+  take(hi_, all.hi_);
+  take(h_, all.h_);
+  take(rate_, all.rate_);
+  take(return_, all.return_);
+  take(origin_, all.origin_);
+  take(place_, all.place_);
+  take(side_, all.side_);
+  far_rates_ = all.sum_of_rates() - sum_of_rates();
+  for (const std::uint32_t i : all.members_) {
+    members_.push_back(place_of[i]);
+    rows_.emplace_back();
+    row_pointers_.push_back(kernel.followed_row(place_of[i]));
+  }
+  n_moving_ = all.n_moving_;
+  tau_ = all.tau_;
+  walk_end_ = all.walk_end_;
+  bias_ = all.bias_;
+  sum_return_ = all.sum_return_;
+  sigma_ = all.sigma_;
+  scale_ = all.scale_;
+  rates_size_ = all.rates_size_;
+  target_scale_ = all.target_scale_;
+  has_return_ = all.has_return_;
+  n_idle_ = all.n_idle_;
+  updates_at_refresh_ = all.updates_at_refresh_;
+  counts_ = all.counts_;
+}
+
+/// Where the residual of member i is kept up to date from now on, in a part.
+std::size_t PathWalker::follow(std::size_t i) {
+  if (near_kernel_ == nullptr || i < followed_)
+    return i;
+  if (!near_kernel_->has_room()) {
+    is_lost_ = true;
+    return i;
+  }
+  const std::size_t to = near_kernel_->follow(i);
+  for (auto* v : {&lower_scale_, &upper_scale_, &c0_, &dc_, &beta_, &drive_end_, &e_, &h_, &rate_,
+                  &return_, &origin_})
+    (*v)[to] = (*v)[i];
+  side_[to] = side_[i];
+  place_[i] = Place::absent;
+  followed_ = padded(to + 1);
+  return to;
+}
+
+/// Marks the margin set and those that would leave first by the last direction; returns when the
+/// first of the others would.
+double PathWalker::choose_near() {
+  double mean = 0;
+  for (std::size_t i = 0; i < n_; ++i)
+    mean += std::abs(de_[i]);
+  mean /= static_cast<double>(n_);
+  is_near_.assign(n_, 0);
+  times_.resize(n_);
+  for (std::size_t i = 0; i < n_; ++i) {
+    const double room = std::min(hi_[i] - e_[i], e_[i] - lo_[i]);
+    times_[i] = room == infinity ? infinity : std::max(room, 0.0) / (std::abs(de_[i]) + mean);
+  }
+  const std::size_t wanted = std::max(least_near, (n_ - members_.size()) / near_share);
+  if (wanted >= n_)
+    return 0;
+  std::vector<double> order(times_);
+  std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(wanted), order.end());
+  const double horizon = order[wanted];
+  for (std::size_t i = 0; i < n_; ++i)
+    is_near_[i] = times_[i] < horizon;
+  for (const std::uint32_t i : members_)
+    is_near_[i] = 1;
+  return horizon;
+}
+
+PathWalker::Turn PathWalker::walk_near(double to, const Limits& limits) {
+  if (is_recording_ || members_.size() * n_ < least_values || n_idle_ > 0 ||
+      limits.status != PathStatus::arrived)
+    return Turn::goes_on;
+  const double horizon = share_of_time * choose_near();
+  if (!(horizon > 0))
+    return Turn::goes_on;
+  settle_betas();
+  std::vector<std::uint32_t> followed, hidden;
+  for (int repeat = 0; repeat < max_repeats; ++repeat) {
+    list_near(followed, hidden);
+    if (2 * followed.size() > n_)
+      break;
+    NearKernel kernel(kernel_, followed, hidden, scratch_.values);
+    kernel.reserve(members_.size());
+    PathWalker part(*this, kernel);
+    part.factor_ = std::move(scratch_.factor);
+    part.factor_ = std::as_const(factor_);
+    PathStatus status = PathStatus::arrived;
+    const Turn turn = part.walk_part(to, horizon, {status, limits.max_events, limits.watch});
+    part.settle_betas();
+    move_far(part);
+    const bool is_good = !part.is_lost_ && !find_violators();
+    if (is_good)
+      take_over(part);
+    scratch_.factor = std::move(part.factor_);
+    ++(is_good ? counts_.n_parts : counts_.n_dropped);
+    if (part.is_lost_)
+      break;
+    if (is_good) {
+      limits.status = status;
+      return turn;
+    }
+  }
+  return Turn::goes_on;
+}
+
+/// Who is near, but for all but some of the members.
+void PathWalker::list_near(std::vector<std::uint32_t>& followed,
+                           std::vector<std::uint32_t>& hidden) const {
+  followed.clear();
+  hidden.clear();
+  for (std::size_t i = 0; i < n_; ++i)
+    if (is_near_[i] && place_[i] != Place::margin)
+      followed.push_back(static_cast<std::uint32_t>(i));
+  const std::size_t stride = std::max<std::size_t>(1, members_.size() / members_followed);
+  for (std::size_t k = 0; k < members_.size(); ++k)
+    (k % stride == 0 ? followed : hidden).push_back(members_[k]);
+}
+
+/// Turns until the time is over, the walk is, or something needs all instances.
+PathWalker::Turn PathWalker::walk_part(double to, double horizon, const Limits& limits) {
+  const double end = tau_ + horizon;
+  for (std::size_t k = 0; k < NearKernel::max_turns && tau_ < end; ++k) {
+    const bool is_seen = std::any_of(members_.begin(), members_.end(),
+                                     [&](std::uint32_t i) { return i < followed_; });
+    if (!is_seen || is_lost_ || n_idle_ > max_idle ||
+        must_end(limits.status, limits.max_events, limits.watch))
+      break;
+    const Turn turn = take_turn(to, limits.status);
+    if (turn != Turn::goes_on)
+      return turn;
+  }
+  return Turn::goes_on;
+}
+
+/// far_e_ = residuals of all instances where the part is now:
+/// e + time (h + return) + change of the bias + K (change of betas - time rates).
+void PathWalker::move_far(const PathWalker& part) {
+  const double time = part.tau_ - tau_, shift = part.bias_ - bias_;
+  far_e_.resize(width_);
+  for (std::size_t i = 0; i < width_; ++i)
+    far_e_[i] = e_[i] + time * (h_[i] + return_[i]) + shift;
+  std::vector<std::size_t> moved;
+  std::vector<double> by;
+  const auto which = part.near_kernel_->which();
+  for (std::size_t k = 0; k < which.size(); ++k) {
+    const std::size_t i = which[k];
+    if (i == NearKernel::nobody)
+      continue;
+    const double change = part.beta_[k] - beta_[i] - time * rate_[i];
+    if (change != 0) {
+      moved.push_back(i);
+      by.push_back(change);
+    }
+  }
+  multiply_add(kernel_, moved, by, std::span(far_e_).first(n_));
+}
+
+/// Marks those that are not near and whose residual left its interval.
+bool PathWalker::find_violators() {
+  const double floor = rounding_floor();
+  bool is_found = false;
+  for (std::size_t i = 0; i < n_; ++i)
+    if (!is_near_[i] && (far_e_[i] < lo_[i] - floor || far_e_[i] > hi_[i] + floor)) {
+      is_near_[i] = 1;
+      is_found = true;
+    }
+  return is_found;
+}
+
+/// The part is where all are.
+void PathWalker::take_over(PathWalker& part) {
+  std::swap(e_, far_e_);
+  std::vector<std::size_t> changed;
+  std::vector<double> by;
+  const auto which = part.near_kernel_->which();
+  for (std::size_t k = 0; k < which.size(); ++k) {
+    const std::size_t i = which[k];
+    if (i == NearKernel::nobody)
+      continue;
+    if (part.rate_[k] != rate_[i]) {
+      changed.push_back(i);
+      by.push_back(part.rate_[k] - rate_[i]);
+    }
+    beta_[i] = part.beta_[k];
+    e_[i] = part.e_[k];
+    lo_[i] = part.lo_[k];
+    hi_[i] = part.hi_[k];
+    rate_[i] = part.rate_[k];
+    place_[i] = part.place_[k];
+    side_[i] = part.side_[k];
+  }
+  n_moving_ = part.n_moving_;
+  rates_size_ = part.rates_size_;
+  if (n_moving_ == 0)
+    std::fill(h_.begin(), h_.end(), 0.0);
+  else
+    multiply_add(kernel_, changed, by, std::span(h_).first(n_));
+  members_.clear();
+  rows_.clear();
+  row_pointers_.clear();
+  for (const std::uint32_t k : part.members_) {
+    members_.push_back(which[k]);
+    rows_.push_back(kernel_.row(which[k]));
+    row_pointers_.push_back(static_cast<const double*>(rows_.back().data));
+  }
+  std::swap(factor_, part.factor_);
+  is_carried_ = false;
+  tau_ = part.tau_;
+  bias_ = part.bias_;
+  n_idle_ = part.n_idle_;
+  counts_ = part.counts_;
+}
+
+} // namespace alphapath

@@ -1,0 +1,211 @@
+// What a path computes from scratch: factor, residuals, and what becomes of their drift.
+
+#include "alphapath/quality.hpp"
+#include "path_walker.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace alphapath {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double least_start_pivot = 1e-12;
+/// Relative error that rounding may leave in a stated objective.
+constexpr double objective_digits = 1e-11;
+
+} // namespace
+
+PathStatus PathWalker::build_factor() {
+  updates_at_refresh_ = counts_.n_updates;
+  is_carried_ = false;
+  const std::size_t m = members_.size();
+  const bool is_sound = factor_.assign(m, least_start_pivot, [&](std::size_t c, double* out) {
+    for (std::size_t r = c; r < m; ++r)
+      out[r] = block_value(row_of(c), members_[c], members_[r]);
+  });
+  if (is_sound)
+    return PathStatus::arrived;
+  // Some depend on others: one by one, and those that do move to a bound.
+  std::vector<std::uint32_t> queue;
+  std::swap(queue, members_);
+  rows_.clear();
+  row_pointers_.clear();
+  factor_.clear();
+  for (const std::uint32_t i : queue) {
+    const PathStatus status = insert(i, beta_[i] > 0);
+    if (status != PathStatus::arrived)
+      return status;
+  }
+  updates_at_refresh_ = counts_.n_updates;
+  return PathStatus::arrived;
+}
+
+double PathWalker::driven_beta(std::size_t i) const {
+  return drive_end_[i] - rate_[i] * (1 - tau_);
+}
+
+/// Betas of bounded and driven instances follow from tau; between events nobody needs them.
+void PathWalker::settle_beta(std::size_t i) {
+  if (place_[i] == Place::margin) {
+    const Bounds b = bounds_of(i, side_[i]);
+    beta_[i] = std::clamp(beta_[i], b.lower, b.upper);
+  } else if (place_[i] == Place::above) {
+    beta_[i] = upper_scale_[i] * weight(i);
+  } else if (place_[i] == Place::below) {
+    beta_[i] = lower_scale_[i] * weight(i);
+  } else {
+    beta_[i] = place_[i] == Place::driven ? driven_beta(i) : 0.0;
+  }
+}
+
+void PathWalker::settle_betas() {
+  for (std::size_t i = 0; i < n_; ++i)
+    settle_beta(i);
+}
+
+double PathWalker::rounding_floor() const {
+  double size = 0;
+  for (const double b : beta_)
+    size += std::abs(b);
+  return 1e-15 * scale_ * size + 1e-14 * target_scale_;
+}
+
+/// Of the point as it is, K beta by the residuals that the walk kept. Where their rounding, as the
+/// violation shows it, could reach the digits of the objective, K beta is computed anew.
+Quality PathWalker::measure() {
+  settle_betas();
+  double shift = 0, size = 0;
+  if (model_.has_equality)
+    for (std::size_t i = 0; i < n_; ++i)
+      shift += kernel_.offset()[i] * beta_[i];
+  std::vector<double> gradient(n_), lower(n_), upper(n_);
+  for (std::size_t i = 0; i < n_; ++i) {
+    gradient[i] = e_[i] + (shift - bias_);
+    const double c = place_[i] == Place::absent ? 0.0 : weight(i);
+    lower[i] = lower_scale_[i] * c;
+    upper[i] = upper_scale_[i] * c;
+    size += std::abs(beta_[i]);
+  }
+  const BoxProblem problem{kernel_, std::span(target_).first(n_), lower, upper, model_.epsilon};
+  const auto quality = [&] {
+    return measure_quality(problem, std::span(beta_).first(n_), gradient, model_.has_equality);
+  };
+  const Quality kept = quality();
+  if (kept.violation * size <= objective_digits * std::abs(kept.objective))
+    return kept;
+  multiply_betas(gradient);
+  for (std::size_t i = 0; i < n_; ++i)
+    gradient[i] += shift - target_[i];
+  return quality();
+}
+
+/// out = K beta
+void PathWalker::multiply_betas(std::span<double> out) const {
+  std::vector<std::size_t> support;
+  std::vector<double> coefficients;
+  for (std::size_t i = 0; i < n_; ++i)
+    if (beta_[i] != 0) {
+      support.push_back(i);
+      coefficients.push_back(beta_[i]);
+    }
+  std::fill(out.begin(), out.end(), 0.0);
+  multiply_add(kernel_, support, coefficients, out);
+}
+
+/// e = K beta + b - r, without what the targets still have to return.
+void PathWalker::compute_residuals() {
+  settle_betas();
+  multiply_betas(std::span(e_).first(n_));
+  for (std::size_t i = 0; i < n_; ++i)
+    e_[i] += bias_ - target_[i];
+}
+
+/// h = K rates; kept up to date by set_rate, whose rounding adds up.
+void PathWalker::multiply_rates() {
+  std::vector<std::size_t> moving;
+  std::vector<double> rates;
+  rates_size_ = 0;
+  for (std::size_t i = 0; i < n_; ++i)
+    if (rate_[i] != 0) {
+      moving.push_back(i);
+      rates.push_back(rate_[i]);
+      rates_size_ += std::abs(rate_[i]);
+    }
+  n_moving_ = moving.size();
+  is_carried_ = false;
+  std::fill(h_.begin(), h_.end(), 0.0);
+  multiply_add(kernel_, moving, rates, std::span(h_).first(n_));
+}
+
+void PathWalker::renew(PathStatus& status) {
+  ++counts_.n_refreshes;
+  status = build_factor();
+  compute_residuals();
+  multiply_rates();
+  if (has_return_)
+    for (std::size_t i = 0; i < n_; ++i)
+      e_[i] -= return_[i] * (walk_end_ - tau_);
+  hand_drift_to_targets();
+}
+
+/// Everybody gets a target with which it is optimal where it is; the difference goes back, evenly,
+/// by the end of the walk. Differences of rounding size are left: they would make ties of noise.
+void PathWalker::hand_drift_to_targets() {
+  needs_correction_ = is_carried_ = false;
+  const double floor = rounding_floor();
+  const double time_left = walk_end_ - tau_;
+  if (model_.has_equality) {
+    if (!members_.empty()) {
+      recentre_bias();
+    } else {
+      double least = -infinity, most = infinity;
+      for (std::size_t i = 0; i < n_; ++i) {
+        least = std::max(least, lo_[i] - e_[i]);
+        most = std::min(most, hi_[i] - e_[i]);
+      }
+      const double shift = least > most ? (least + most) / 2 : std::clamp(0.0, least, most);
+      bias_ += shift;
+      for (double& e : e_)
+        e += shift;
+    }
+    double sum = 0, size = 0;
+    for (const double b : beta_) {
+      sum += b;
+      size += std::abs(b);
+    }
+    sum_return_ = std::abs(sum) > 1e-15 * size ? -sum / time_left : 0.0;
+  }
+  for (std::size_t i = 0; i < n_; ++i) {
+    const double wanted =
+        place_[i] == Place::margin ? margin_of(i) : std::clamp(e_[i], lo_[i], hi_[i]);
+    const double shift = wanted - e_[i];
+    if (std::abs(shift) > floor) {
+      return_[i] -= shift / time_left;
+      has_return_ = true;
+      e_[i] = wanted;
+    } else if (place_[i] == Place::margin) {
+      e_[i] = wanted;
+    }
+  }
+}
+
+double PathWalker::refresh() {
+  ++counts_.n_refreshes;
+  compute_residuals();
+  multiply_rates();
+  needs_correction_ = true;
+  double low = -infinity, high = infinity; // what the bias may be moved by
+  for (std::size_t i = 0; i < n_; ++i) {
+    const bool is_member = place_[i] == Place::margin;
+    low = std::max(low, (is_member ? margin_of(i) : lo_[i]) - e_[i]);
+    high = std::min(high, (is_member ? margin_of(i) : hi_[i]) - e_[i]);
+  }
+  if (!model_.has_equality)
+    return std::max({0.0, low, -high});
+  return std::max(0.0, low - high);
+}
+
+} // namespace alphapath

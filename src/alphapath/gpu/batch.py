@@ -1,0 +1,297 @@
+"""A sequence of problems on one kernel, solved at the same time.
+
+The same steps as in solvers/sequence.py, on a device: all begin at once, since it has room for all.
+Those that are not solved soon wait for their parents (the same weights at a smaller C) and go on
+from them where that is better than what they have. See smo.cu.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..problem import FloatArray
+from ..solution import Status
+from .free_set import solve_free_set
+from .matrix import DeviceMatrix
+from .quality import measure_quality
+from .state import SIZE, BatchState, Family, to_host
+
+#: Rounds between two looks at how far the problems are.
+ROUNDS = 8
+#: Iterations inside a working set, an instance of it.
+INNER = 2
+#: Rounds in which all problems are worked on.
+COMMON_ROUNDS = 96
+#: Rounds of a problem after these, before its free set is solved exactly, and again after as many.
+FREE_SET_ROUNDS = 64
+#: Looks without a smaller violation before a problem is given up.
+PATIENCE = 300
+#: Gradients computed anew for the sake of float32 kernel values, at most.
+REFINEMENTS = 3
+#: Iterating stops at this share of the tolerance: what float32 values may add has room then.
+TOL_SHARE = 0.9
+
+#: Numbers of the seeds, as in solvers/sequence.py.
+COLD, KEEP, SCALE = 0, 1, 3
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """rows of the weights, factors, and the step that each begins from (-1: none)."""
+
+    rows: NDArray[np.int64]
+    factors: FloatArray
+    parents: NDArray[np.int64]
+
+    def part(self, index: NDArray[np.int64]) -> Plan:
+        """Some consecutive steps alone; a parent that is not among them is none."""
+        parents = self.parents[index] - index[0]
+        return Plan(self.rows[index], self.factors[index], np.where(parents >= 0, parents, -1))
+
+
+@dataclass(frozen=True)
+class BatchLimits:
+    """When to stop; the time is that of the whole batch."""
+
+    tol: float = 1e-3
+    max_iter: int = -1
+    time_limit: float | None = None
+
+
+class BatchSolver:
+    """Runs one batch; `engine_type` is CudaEngine, or ReferenceEngine for arrays of NumPy."""
+
+    def __init__(
+        self,
+        matrix: DeviceMatrix,
+        family: Family,
+        plan: Plan,
+        limits: BatchLimits,
+        engine_type: Any,
+        start: FloatArray | None = None,
+    ) -> None:
+        self.matrix, self.family, self.plan, self.limits = matrix, family, plan, limits
+        self.xp = matrix.xp
+        self.state = BatchState(self.xp, family, plan.rows, plan.factors)
+        self.engine = engine_type(self.state)
+        n = len(plan.rows)
+        self.status = np.full(n, int(Status.INTERRUPTED))
+        self.seeds = np.full(n, COLD)
+        self.best = np.full(n, np.inf)
+        self.n_looks = np.zeros(n, dtype=np.int64)
+        self.n_rounds = np.zeros(n, dtype=np.int64)
+        self.n_solves = np.zeros(n, dtype=np.int64)
+        self.patience = np.full(n, FREE_SET_ROUNDS)
+        self.is_done = np.zeros(n, dtype=bool)
+        self.solve_time = np.zeros(n)
+        self.begin = time.perf_counter()
+        self.start = start
+        self.is_interrupted = self.is_out_of_time = False
+
+    def run(self) -> dict[str, Any]:
+        """The columns of all steps; those before the first unsolved one after Ctrl-C or a limit."""
+        active = np.arange(len(self.plan.rows), dtype=np.int32)
+        self._set_gradients(active)
+        for _ in range(1 + REFINEMENTS):
+            try:
+                self._descend(active)
+            except KeyboardInterrupt:
+                self.is_interrupted = True
+            columns = self._measure()
+            if self.is_interrupted or self.is_out_of_time:
+                return self._with_counts(columns)
+            # Where float32 values were not close enough, the gradient is set right and it goes on.
+            is_off = columns["kkt_violation"] > self.limits.tol
+            active = np.flatnonzero(is_off & (self.status == int(Status.SOLVED))).astype(np.int32)
+            if active.size == 0:
+                break
+            self._go_on_from(active, columns["gradient"])
+        self.status[active] = int(Status.STALLED)
+        return self._with_counts(columns)
+
+    def _descend(self, active: NDArray[np.int32]) -> None:
+        unsolved, n_rounds = active, 0
+        while unsolved.size:
+            self._rounds(active)
+            n_rounds += ROUNDS
+            self._look(active)
+            unsolved = unsolved[~self.is_done[unsolved]]
+            active = active[~self.is_done[active]]
+            if n_rounds >= COMMON_ROUNDS:
+                ready = unsolved[~self._is_waiting(unsolved)]
+                for p in ready[~np.isin(ready, active)]:
+                    self._go_on_from_parent(int(p), int(self.plan.parents[p]))
+                active = ready
+                self._solve_free_sets(active)
+            limit = self.limits.time_limit
+            if unsolved.size and limit is not None and time.perf_counter() - self.begin >= limit:
+                self.is_out_of_time = True
+                self.status[~self.is_done] = int(Status.TIME_LIMIT)
+                return
+
+    def _go_on_from(self, which: NDArray[np.int32], gradient: FloatArray) -> None:
+        for p in which:
+            self.state.gradient[int(p)] = self.state.take(int(p), self.xp.asarray(gradient[p]))
+        self.is_done[which] = False
+        self.best[which], self.n_looks[which] = np.inf, 0
+
+    # -- rounds
+
+    def _rounds(self, active: NDArray[np.int32]) -> None:
+        tol = TOL_SHARE * self.limits.tol
+        for _ in range(ROUNDS):
+            self.engine.select(active, tol)
+            for group, rows in self._row_groups(active):
+                self.engine.solve(group, rows, self.matrix.diagonal, tol, INNER * SIZE)
+                self.engine.update(group, rows)
+
+    def _solve_free_sets(self, active: NDArray[np.int32]) -> None:
+        """Exact steps for problems that take long; rarer for those that they do not help."""
+        if self.matrix.full is None:
+            return
+        self.n_rounds[active] += ROUNDS
+        for p in active[self.n_rounds[active] >= self.patience[active]]:
+            is_better = solve_free_set(self.state, self.matrix, int(p))
+            self.n_solves[p] += is_better
+            self.n_rounds[p] = 0
+            if not is_better:
+                self.patience[p] *= 2
+
+    def _row_groups(self, active: NDArray[np.int32]) -> Any:
+        """Problems whose rows are held together, and where the rows of each working set are."""
+        state, xp, matrix = self.state, self.xp, self.matrix
+        if matrix.full is not None:
+            index = xp.asarray(active)
+            columns = state.columns[state.weighting[index][:, None], state.working[index]]
+            state.row_of[index] = columns
+            yield active, matrix.full
+            return
+        for first in range(0, active.size, self._group_size()):
+            group = active[first : first + self._group_size()]
+            index = xp.asarray(group)
+            columns = state.columns[state.weighting[index][:, None], state.working[index]]
+            wanted, where = xp.unique(columns.ravel(), return_inverse=True)
+            state.row_of[index] = where.reshape(columns.shape).astype(np.int32)
+            yield group, matrix.float_rows(wanted)
+
+    def _group_size(self) -> int:
+        return max(1, self.matrix.row_capacity // SIZE)
+
+    def _look(self, active: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Those of the active problems that are finished now, one way or the other."""
+        violation = to_host(self.state.violation)[active]
+        n_iter = to_host(self.state.n_iter)[active]
+        is_better = violation < 0.9 * self.best[active]
+        self.n_looks[active] = np.where(is_better, 0, self.n_looks[active] + 1)
+        self.best[active] = np.minimum(self.best[active], violation)
+        is_solved = violation <= TOL_SHARE * self.limits.tol
+        ready = active[is_solved]
+        is_stuck = self.n_looks[active] > PATIENCE
+        is_over = (n_iter >= self.limits.max_iter) & (self.limits.max_iter >= 0)
+        stuck = active[is_stuck & ~is_solved]
+        over = active[is_over & ~is_solved & ~is_stuck]
+        self.status[ready] = int(Status.SOLVED)
+        self.status[stuck] = int(Status.STALLED)
+        self.status[over] = int(Status.ITERATION_LIMIT)
+        found = np.concatenate([ready, stuck, over])
+        self.is_done[found] = True
+        self.solve_time[found] = time.perf_counter() - self.begin
+        return found
+
+    # -- gradients and starts
+
+    def _products(self, which: NDArray[np.int32]) -> Any:
+        """K beta on all instances."""
+        betas = self.xp.stack([self.state.spread(int(p)) for p in which])
+        return self.matrix.multiply(betas)
+
+    def _set_gradients(self, which: NDArray[np.int32]) -> None:
+        """Gradients at the start; beta is 0 but for problems with a sum."""
+        gradient = -self.xp.asarray(self.family.targets)
+        if self.start is not None:
+            for p in which:
+                self.state.beta[int(p)] = self.state.take(int(p), self.xp.asarray(self.start))
+        if self.start is not None or self.family.total_share != 0.0:
+            gradient = gradient + self._products(which)
+        rows = self.xp.broadcast_to(gradient, (which.size, self.matrix.n))
+        for p, row in zip(which, rows, strict=True):
+            self.state.gradient[int(p)] = self.state.take(int(p), row)
+
+    def _is_waiting(self, which: NDArray[np.int32]) -> NDArray[np.bool_]:
+        parents = self.plan.parents[which]
+        return np.asarray((parents >= 0) & ~self.is_done[parents])
+
+    def _go_on_from_parent(self, p: int, parent: int) -> None:
+        """Along C: beta grows with its box, or stays where no bound was felt. Only where the
+        objective is lower there than at p's own point."""
+        state, xp = self.state, self.xp
+        factor = float(state.factors[p] / state.factors[parent])
+        beta, lower, upper = state.beta[parent], state.lower[parent], state.upper[parent]
+        is_low, is_high = (beta == lower) & (beta != 0.0), (beta == upper) & (beta != 0.0)
+        targets = state.take(p, xp.asarray(self.family.targets))
+        seed, start, gradient = KEEP, beta, state.gradient[parent]
+        if factor < 1.0 or state.totals[p] != 0.0 or bool((is_low | is_high).any()):
+            grown = xp.where(is_low, state.lower[p], factor * beta)
+            seed, start = SCALE, xp.where(is_high, state.upper[p], grown)
+            gradient = factor * (gradient + targets) - targets
+
+        def objective(beta: Any, gradient: Any) -> float:
+            smooth = beta @ (gradient - targets) / 2.0
+            return float(smooth + self.family.epsilon * xp.abs(beta).sum())
+
+        if objective(start, gradient) < objective(state.beta[p], state.gradient[p]):
+            state.beta[p], state.gradient[p] = start, gradient
+            self.seeds[p] = seed
+
+    # -- what is returned
+
+    def _measure(self) -> dict[str, Any]:
+        """Every point with its gradient on all instances, and its quality, in double."""
+        columns: dict[str, list[Any]] = {}
+        which = np.arange(len(self.plan.rows), dtype=np.int32)
+        for part in np.array_split(which, -(-len(which) // 128)):
+            product = self._products(part)
+            product -= self.xp.asarray(self.family.targets)
+            members = self.xp.stack(
+                [self.state.take(int(p), row) for p, row in zip(part, product, strict=True)]
+            )
+            found = measure_quality(self.state, part, members)
+            found["beta"] = self.xp.stack([self.state.spread(int(p)) for p in part])
+            found["gradient"] = product
+            for name, values in found.items():
+                columns.setdefault(name, []).append(to_host(values))
+        return {name: np.concatenate(parts) for name, parts in columns.items()}
+
+    def _with_counts(self, columns: dict[str, Any]) -> dict[str, Any]:
+        n = len(self.plan.rows)
+        columns |= {
+            "status": self.status.astype(np.float64),
+            "seed": self.seeds.astype(np.float64),
+            "n_iter": to_host(self.state.n_iter),
+            "n_free_set_solves": self.n_solves,
+            "n_bound_hits": np.zeros(n, dtype=np.int64),
+            "n_refreshes": np.zeros(n, dtype=np.int64),
+            "seed_time": np.zeros(n),
+            "solve_time": self.solve_time,
+        }
+        if self.is_interrupted:
+            n = int(np.argmin(np.append(self.is_done, False)))
+        return {name: values[:n] for name, values in columns.items()}
+
+
+def parents_along_c(
+    rows: NDArray[np.int64], factors: FloatArray, parents: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Parents that a device begins from: steps of the same weights at a smaller factor."""
+    return np.array(
+        [
+            parent if parent >= 0 and rows[parent] == row and factors[parent] <= factor else -1
+            for row, factor, parent in zip(rows, factors, parents, strict=True)
+        ],
+        dtype=np.int64,
+    )

@@ -1,0 +1,67 @@
+"""A sequence of problems on a device: in batches that fit its memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..problem import FloatArray, Problem
+from .batch import BatchLimits, BatchSolver, Plan
+from .state import SIZE, Family
+from .store import DeviceView
+
+#: Arrays of doubles (and what amounts to one) that a problem has of each of its members.
+ARRAYS = 6
+
+#: Share of the memory limit that problems leave to matrices and tiles.
+MATRIX_ROOM = 0.85
+
+
+def solve_on_device(
+    view: DeviceView,
+    problem: Problem,
+    weights: FloatArray,
+    plan: Plan,
+    limits: BatchLimits,
+    start: FloatArray | None = None,
+) -> tuple[dict[str, Any], bool]:
+    """The columns of a sequence's solution, and whether Ctrl-C ended it.
+
+    Only the steps before the first that is missing are returned. `start` is a feasible beta for
+    all steps without a parent.
+    """
+    family = Family(
+        problem.targets,
+        problem.lower_scale,
+        problem.upper_scale,
+        weights,
+        problem.epsilon,
+        problem.total_share,
+    )
+    store = view.store
+    parts: list[dict[str, Any]] = []
+    is_interrupted = False
+    with store.lock:
+        for index in split_batch(len(plan.rows), weights, store):
+            with store.within_limit("a batch of problems"):
+                solver = BatchSolver(
+                    view.matrix, family, plan.part(index), limits, store.engine_type, start
+                )
+                parts.append(solver.run())
+                is_interrupted = solver.is_interrupted
+            if is_interrupted or solver.is_out_of_time:
+                break
+        store._n_rows = max(store._n_rows, view.matrix.n_rows_computed)
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return columns, is_interrupted
+
+
+def split_batch(n_steps: int, weights: FloatArray, store: Any) -> list[NDArray[np.int64]]:
+    """Consecutive steps that are solved together."""
+    width = int(np.count_nonzero(weights, axis=1).max())
+    a_problem = 8 * ARRAYS * width + 4 * SIZE**2 + 24 * SIZE
+    room = (1.0 - MATRIX_ROOM) * store.memory_limit
+    size = max(1, min(n_steps, int(room // a_problem)))
+    return np.array_split(np.arange(n_steps), -(-n_steps // size))

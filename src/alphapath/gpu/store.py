@@ -1,0 +1,186 @@
+"""Kernel matrices of one set of rows on a device, and the choice between it and the processor."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import DeviceError
+from ..kernels import Counts, Kernel, KernelStore, parse_memory_limit
+from ..problem import FloatArray
+from .cuda import CudaEngine, require_cupy
+from .matrix import TILE_BYTES, DeviceMatrix, DeviceRows
+from .reference import ReferenceEngine
+from .state import SIZE, to_host
+
+DEVICES = ("cpu", "cuda", "auto")
+
+#: "auto" stays on the processor for fewer rows.
+SMALLEST = 10_000
+
+#: Share of the free device memory that is used where no limit is given.
+DEFAULT_SHARE = 0.9
+
+#: Share of the limit for the kernel matrix; the rest is for the problems and for tiles.
+MATRIX_SHARE = 0.75
+
+
+def make_store(X: Any, memory_limit: Any, device: str) -> KernelStore | DeviceStore:
+    """The store of X on the device that `device` names.
+
+    Parameters
+    ----------
+    X : array or CSR of shape (n, d)
+    memory_limit : int, str or None
+        Bytes for kernels on that device.
+    device : {"cpu", "cuda", "auto"}
+        "auto" takes the GPU for 10,000 rows or more where there is one.
+    """
+    if is_on_gpu(device, X.shape[0]):
+        return DeviceStore(X, memory_limit=memory_limit)
+    return KernelStore(X, memory_limit=memory_limit)
+
+
+def is_on_gpu(device: str, n: int) -> bool:
+    """Whether `device` means the GPU for n rows."""
+    return device == "cuda" or (device == "auto" and n >= SMALLEST and has_gpu())
+
+
+def has_gpu() -> bool:
+    """Whether CuPy finds a device."""
+    try:
+        require_cupy()
+    except DeviceError:
+        return False
+    return True
+
+
+class DeviceStore:
+    """The rows of X on a device and the kernel matrices made of them.
+
+    Parameters
+    ----------
+    X : array or CSR of shape (n, d)
+        Sparse rows become dense there.
+    memory_limit : int, str or None
+        Bytes of device memory for everything; None for 90% of what is free.
+    xp : module or None
+        numpy for the reference on the processor; None for CuPy.
+    """
+
+    def __init__(self, X: Any, *, memory_limit: Any = None, xp: Any = None) -> None:
+        self.xp = require_cupy() if xp is None else xp
+        self.engine_type = ReferenceEngine if self.xp is np else CudaEngine
+        self._X = X
+        self.n: int = X.shape[0]
+        if memory_limit is None and self.xp is not np:
+            free, _ = self.xp.cuda.runtime.memGetInfo()
+            memory_limit = int(DEFAULT_SHARE * free)
+        self.memory_limit = parse_memory_limit(memory_limit)
+        self.lock = threading.RLock()
+        self._rows: DeviceRows | None = None
+        self._keeps_products = False
+        self._views: weakref.WeakValueDictionary[Hashable, DeviceView] = (
+            weakref.WeakValueDictionary()
+        )
+        self._n_views = self._n_rows = 0
+
+    def keep_products(self) -> None:
+        """Keep squared distances, where they take at most half of what matrices may have."""
+        self._keeps_products = True
+
+    def view(self, kernel: Kernel, *, precision: str = "auto", tol: float = 1e-3) -> DeviceView:
+        """The kernel on all rows; the same object again while somebody holds it."""
+        with self.lock, self.within_limit("a kernel matrix"):
+            view = self._views.get(kernel.key)
+            if view is None:
+                view = self._make_view(kernel)
+                self._views[kernel.key] = view
+                self._n_views += 1
+                self._n_rows += view.matrix.n_rows_computed
+            return view
+
+    def _make_view(self, kernel: Kernel) -> DeviceView:
+        matrix_bytes = 4 * self.n * self.n
+        for_matrices = MATRIX_SHARE * self.memory_limit
+        data_bytes = 8 * self.n * (2 * int(self._X.shape[1]) + 1)
+        if data_bytes + TILE_BYTES > for_matrices:
+            raise DeviceError(
+                f"memory_limit is {self.memory_limit} bytes; the rows alone need "
+                f"{data_bytes + TILE_BYTES} on the device. Give more, or use device='cpu'."
+            )
+        if self._rows is None:
+            self._rows = DeviceRows(self.xp, self._X)
+        room = for_matrices - data_bytes - TILE_BYTES
+        # The last view may still be alive while the next is made.
+        self._rows.keeps_distances = self._keeps_products and 2 * matrix_bytes <= room
+        held = matrix_bytes if self._rows.keeps_distances else 0
+        is_full = held + matrix_bytes <= room
+        matrix = DeviceMatrix(self._rows, kernel, is_full)
+        matrix.row_capacity = int(room // (16 * self.n))
+        if not is_full and matrix.row_capacity < SIZE:
+            raise DeviceError(
+                f"memory_limit is {self.memory_limit} bytes; a working set of {SIZE} kernel rows "
+                f"of {self.n} values needs {16 * self.n * SIZE}. Give more, or use device='cpu'."
+            )
+        return DeviceView(self, kernel, matrix)
+
+    @contextmanager
+    def within_limit(self, what: str) -> Iterator[None]:
+        """Device memory is held to the limit; running out of it is said in a sentence."""
+        if self.xp is np:
+            yield
+            return
+        pool = self.xp.get_default_memory_pool()
+        before = pool.get_limit()
+        pool.free_all_blocks()
+        pool.set_limit(size=self.memory_limit)
+        try:
+            yield
+        except self.xp.cuda.memory.OutOfMemoryError as error:
+            raise DeviceError(
+                f"The device has no room for {what} of {self.n} rows within "
+                f"{self.memory_limit} bytes ({error}). Give memory_limit, or use device='cpu'."
+            ) from None
+        finally:
+            pool.set_limit(size=before)
+
+    @property
+    def counts(self) -> Counts:
+        """What was done so far."""
+        return Counts(self._n_rows, 0, self._n_views)
+
+
+class DeviceView:
+    """One kernel on the rows of a DeviceStore, with what a KernelView offers.
+
+    ``matrix`` is what solvers on the device read. Everything returned here is the true K in
+    float64, computed from the rows.
+    """
+
+    __slots__ = ("__weakref__", "kernel", "key", "matrix", "n", "store")
+
+    def __init__(self, store: DeviceStore, kernel: Kernel, matrix: DeviceMatrix) -> None:
+        self.store, self.kernel, self.matrix = store, kernel, matrix
+        self.key, self.n = kernel.key, matrix.n
+
+    def exact_rows(self, idx: ArrayLike) -> FloatArray:
+        """K[idx, :] from the raw data, by the kernel's formula in NumPy."""
+        return self.kernel.evaluate(self.store._X[np.asarray(idx)], self.store._X)
+
+    def multiply(self, idx: ArrayLike, coef: ArrayLike) -> FloatArray:
+        """K[:, idx] @ coef, in double."""
+        beta = np.zeros((1, self.n))
+        beta[0, np.asarray(idx)] = coef
+        with self.store.lock, self.store.within_limit("a product"):
+            return np.asarray(to_host(self.matrix.multiply(self.matrix.xp.asarray(beta)))[0])
+
+    def __repr__(self) -> str:
+        kind = "whole" if self.matrix.full is not None else "row by row"
+        return f"DeviceView({self.kernel}, n={self.n}, {kind})"

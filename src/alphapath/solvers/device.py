@@ -1,0 +1,61 @@
+"""Problems whose kernel lives on a GPU: all steps of a sequence at once (see alphapath.gpu)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..gpu import DeviceView
+from ..gpu.batch import BatchLimits, Plan, parents_along_c
+from ..gpu.sequence import solve_on_device
+from ..problem import FloatArray, Problem, Start
+from ..solution import Solution, make_solution
+from .native import Limits
+
+
+def solve_steps(
+    problem: Problem,
+    weights: FloatArray,
+    plan: Plan,
+    limits: Limits,
+    total_time_limit: float | None,
+) -> tuple[dict[str, Any], bool]:
+    """The columns of a sequence's solution, and whether Ctrl-C ended it.
+
+    Of the parents only those along C are begun from: all others are solved at the same time.
+    """
+    view: Any = problem.kernel
+    parents = parents_along_c(plan.rows, plan.factors, plan.parents)
+    seconds = [x for x in (limits.time_limit, total_time_limit) if x is not None]
+    return solve_on_device(
+        view,
+        problem,
+        weights,
+        Plan(plan.rows, plan.factors, parents),
+        BatchLimits(limits.tol, limits.max_iter, min(seconds, default=None)),
+    )
+
+
+def solve(problem: Problem, start: Start | None, limits: Limits) -> Solution:
+    """One problem on a device; Ctrl-C leaves the start, or zero."""
+    view: Any = problem.kernel
+    plan = Plan(np.zeros(1, dtype=np.int64), np.ones(1), np.full(1, -1))
+    begun = None if start is None else np.asarray(start.beta)
+    columns, _ = solve_on_device(
+        view,
+        problem,
+        problem.weights[None, :],
+        plan,
+        BatchLimits(limits.tol, limits.max_iter, limits.time_limit),
+        begun,
+    )
+    if not len(columns["bias"]):
+        raise KeyboardInterrupt
+    counts = {name: columns[name][0] for name in ("status", "n_iter", "solve_time")}
+    return make_solution(problem, columns["beta"][0], columns["gradient"][0], counts)
+
+
+def is_on_device(problem: Problem) -> bool:
+    """Whether the problem's kernel lives on a GPU."""
+    return isinstance(problem.kernel, DeviceView)

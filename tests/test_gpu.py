@@ -1,0 +1,289 @@
+"""The batched solver of the gpu room: by its NumPy reference, and on a GPU where there is one."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.preprocessing import scale
+
+from alphapath import SVC, SVR, OneClassSVM, Problem, Status, certify
+from alphapath.errors import DeviceError, KernelError
+from alphapath.gpu import DeviceStore, batch, cuda, has_gpu, is_on_gpu, reference, state, store
+from alphapath.gpu.free_set import solve_free_set
+from alphapath.gpu.matrix import DeviceMatrix, DeviceRows
+from alphapath.gpu.reference import ReferenceEngine
+from alphapath.kernels import KernelStore, Linear, Poly, Precomputed, Rbf, Sigmoid
+from alphapath.model_selection import SVMSearchCV, cross_validate
+from alphapath.solvers import smo
+from alphapath.solvers.chain import solve_chain
+
+C_VALUES = 2.0 ** np.arange(-5, 12, 4)
+KERNELS = [Rbf(0.3), Linear(), Poly(0.5, 2, 1.0), Sigmoid(0.01, 0.1)]
+DEVICES = [
+    "numpy",
+    pytest.param("cuda", marks=pytest.mark.skipif(not has_gpu(), reason="no GPU that CuPy finds")),
+]
+
+
+@pytest.fixture
+def small_sets(monkeypatch):
+    """Working sets and rounds so small that every part of the driver is used."""
+    for module in (state, batch, reference, store):
+        monkeypatch.setattr(module, "SIZE", 32)
+    monkeypatch.setattr(batch, "COMMON_ROUNDS", 16)
+    monkeypatch.setattr(batch, "FREE_SET_ROUNDS", 24)
+
+
+@pytest.fixture
+def reference_device(monkeypatch, small_sets):
+    """device="cuda" means the NumPy reference."""
+    made = DeviceStore.__init__
+
+    def make(self, X, *, memory_limit=None, xp=None):
+        made(self, X, memory_limit=memory_limit, xp=np)
+
+    monkeypatch.setattr(DeviceStore, "__init__", make)
+
+
+def make_store(X, device, **options):
+    return DeviceStore(X, xp=np if device == "numpy" else None, **options)
+
+
+def make_data(n=150, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    X[: n // 10] = X[n // 10 : 2 * (n // 10)]  # duplicates
+    return X, np.where(X[:, 0] + X[:, 1] ** 2 + 0.5 * rng.normal(size=n) > 1.0, 1.0, -1.0)
+
+
+def make_problem(kind, view, X, y):
+    if kind == "classification":
+        return Problem.classification(view, y, np.ones(len(y)))
+    if kind == "regression":
+        return Problem.regression(view, X[:, 0] + 0.1 * y, np.ones(len(y)), 0.1)
+    return Problem.one_class(view, np.ones(len(y)), 0.3)
+
+
+class TestMatrix:
+    @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+    @pytest.mark.parametrize("device", DEVICES)
+    def test_values_are_the_kernels(self, kernel, device):
+        X, _ = make_data()
+        view = make_store(X + 5.0, device).view(kernel)
+        K = kernel.evaluate(X + 5.0, X + 5.0)
+        matrix = view.matrix
+        offset = state.to_host(matrix.offset)
+        stored = state.to_host(matrix.full) + offset[:, None] + offset
+        np.testing.assert_allclose(stored, K, rtol=0.0, atol=1e-6 * np.abs(K).max())
+        diagonal = state.to_host(matrix.diagonal) + 2.0 * offset
+        np.testing.assert_allclose(diagonal, np.diag(K), rtol=0.0, atol=1e-6 * np.abs(K).max())
+        coef = np.linspace(-1.0, 1.0, 20)
+        exact = K[:, :20] @ coef
+        np.testing.assert_allclose(
+            view.multiply(np.arange(20), coef), exact, rtol=0.0, atol=1e-10 * np.abs(K).max()
+        )
+
+    def test_kept_distances_serve_every_gamma(self):
+        X, _ = make_data()
+        kept = make_store(X, "numpy")
+        kept.keep_products()
+        for gamma in (1e-4, 0.1, 10.0):
+            view = kept.view(Rbf(gamma))
+            assert kept._rows.keeps_distances
+            np.testing.assert_allclose(
+                1.0 + view.matrix.full, Rbf(gamma).evaluate(X, X), rtol=0.0, atol=1e-6
+            )
+
+    def test_a_given_matrix_is_refused(self):
+        with pytest.raises(KernelError, match="'precomputed' can not be computed on a device"):
+            make_store(np.eye(5), "numpy").view(Precomputed())
+
+    def test_too_little_memory_is_said(self):
+        X, _ = make_data()
+        with pytest.raises(DeviceError, match=r"memory_limit is 1000 bytes; the rows alone need"):
+            make_store(X, "numpy", memory_limit=1000).view(Rbf(1.0))
+
+
+@pytest.mark.usefixtures("small_sets")
+class TestBatch:
+    @pytest.mark.parametrize("kind", ["classification", "regression", "one class"])
+    @pytest.mark.parametrize("device", DEVICES)
+    def test_a_batch_has_the_answers_of_the_native_solver(self, kind, device):
+        X, y = make_data()
+        weights = np.ones((3, len(y)))
+        weights[1, ::3] = 0.0
+        weights[2, 1::3] = 0.5
+        view = make_store(X, device).view(Rbf(0.3))
+        found = solve_chain(make_problem(kind, view, X, y), C_VALUES, weights=weights)
+        native = make_problem(kind, KernelStore(X).view(Rbf(0.3)), X, y)
+        exact = solve_chain(native, C_VALUES, weights=weights, tol=1e-6)
+        assert set(found.status) == {Status.SOLVED}
+        behind = found.objective - exact.objective
+        assert (behind <= found.duality_gap).all()
+        np.testing.assert_allclose(found.objective, exact.objective, rtol=2e-4)
+        for k in range(len(found)):
+            certificate = certify(found[k].problem, found[k].beta, found[k].bias)
+            assert certificate.kkt_violation <= 1e-3 * (1.0 + 1e-6)
+            assert certificate.box_violation == 0.0
+            assert certificate.sum_violation <= 1e-9 * max(1.0, np.abs(found[k].beta).sum())
+            assert certificate.duality_gap == pytest.approx(found.duality_gap[k], abs=1e-6)
+        near = np.abs(exact.decision_values) < 2e-3
+        same = (found.decision_values > 0.0) == (exact.decision_values > 0.0)
+        assert (same | near).all()
+
+    def test_late_problems_go_on_from_smaller_c_and_by_exact_steps(self):
+        X, y = make_data(300)
+        view = make_store(X, "numpy").view(Rbf(0.1))
+        problem = make_problem("classification", view, X, y)
+        found = solve_chain(problem, 2.0 ** np.arange(3, 16, 3))
+        assert set(found.status) == {Status.SOLVED}
+        assert found.n_free_set_solves.sum() > 0
+        assert {"scale", "keep"} & set(found.seed)
+        native = make_problem("classification", KernelStore(X).view(Rbf(0.1)), X, y)
+        exact = solve_chain(native, 2.0 ** np.arange(3, 16, 3), tol=1e-6)
+        np.testing.assert_allclose(found.objective, exact.objective, rtol=1e-5)
+
+    def test_rows_on_demand_give_the_same(self):
+        X, y = make_data()
+        problem = make_problem("classification", make_store(X, "numpy").view(Rbf(0.3)), X, y)
+        whole = solve_chain(problem, C_VALUES[:3])
+        rows = DeviceRows(np, X)
+        lean = make_store(X, "numpy")
+        view = lean.view(Rbf(0.3))
+        view.matrix = DeviceMatrix(rows, Rbf(0.3), is_full=False)
+        view.matrix.row_capacity = 64
+        parts = solve_chain(make_problem("classification", view, X, y), C_VALUES[:3])
+        np.testing.assert_array_equal(whole.beta, parts.beta)
+        assert view.matrix.n_rows_computed > 0
+
+    def test_an_exact_step_lowers_the_objective_and_stays_in_the_box(self):
+        X, y = make_data(200)
+        store = make_store(X, "numpy")
+        view = store.view(Rbf(0.3))
+        problem = make_problem("classification", view, X, y)
+        family = state.Family(
+            problem.targets, problem.lower_scale, problem.upper_scale, np.ones((1, 200)), 0.0, 0.0
+        )
+        plan = batch.Plan(np.zeros(1, dtype=np.int64), np.array([100.0]), np.array([-1]))
+        solver = batch.BatchSolver(view.matrix, family, plan, batch.BatchLimits(), ReferenceEngine)
+        solver._set_gradients(np.zeros(1, dtype=np.int32))
+        solver._rounds(np.zeros(1, dtype=np.int32))
+        before = solver._measure()
+        assert solve_free_set(solver.state, view.matrix, 0)
+        after = solver._measure()
+        assert after["objective"][0] < before["objective"][0]
+        beta = after["beta"][0]
+        assert (beta >= 100.0 * problem.lower_scale).all()
+        assert (beta <= 100.0 * problem.upper_scale).all()
+        assert abs(beta.sum()) <= 1e-9 * np.abs(beta).sum()
+        # The gradient that the step left is that of its point.
+        kept = solver.state.gradient[0, :200] - after["gradient"][0]
+        assert np.ptp(kept) <= 1e-4 * np.abs(beta).sum() * 1e-2
+
+    def test_limits_say_so(self):
+        X, y = make_data()
+        problem = make_problem("classification", make_store(X, "numpy").view(Rbf(0.3)), X, y)
+        problem = problem.with_weights(np.full(len(y), 1e4))
+        assert smo.solve(problem, max_iter=10).info.status is Status.ITERATION_LIMIT
+        assert smo.solve(problem, time_limit=1e-9).info.status is Status.TIME_LIMIT
+
+    def test_a_start_is_taken(self):
+        X, y = make_data()
+        problem = make_problem("classification", make_store(X, "numpy").view(Rbf(0.3)), X, y)
+        first = smo.solve(problem)
+        again = smo.solve(problem, first.as_start())
+        assert again.info.n_iter == 0
+        np.testing.assert_array_equal(first.beta, again.beta)
+
+    def test_ctrl_c_keeps_what_is_solved(self, monkeypatch):
+        X, y = make_data()
+        problem = make_problem("classification", make_store(X, "numpy").view(Rbf(0.3)), X, y)
+        look = batch.BatchSolver._look
+
+        def interrupt(self, active):
+            look(self, active)
+            if self.is_done.any():
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(batch.BatchSolver, "_look", interrupt)
+        found = solve_chain(problem, C_VALUES)
+        assert found.is_interrupted
+        assert 0 < len(found) < len(C_VALUES)
+
+
+@pytest.mark.usefixtures("reference_device")
+class TestEstimators:
+    def test_fit_and_folds_have_the_answers_of_the_processor(self):
+        X, y = load_breast_cancer(return_X_y=True)
+        X, y = scale(X)[:200], y[:200]
+        own = SVC(C=10.0, gamma=0.02)
+        moved = SVC(C=10.0, gamma=0.02, device="cuda").fit(X, y)
+        assert moved.fit_status_ is Status.SOLVED
+        np.testing.assert_allclose(
+            moved.decision_function(X), own.fit(X, y).decision_function(X), atol=5e-3
+        )
+        one = cross_validate(own, X, y, cv=4)
+        other = cross_validate(own, X, y, cv=4, device="cuda")
+        np.testing.assert_array_equal(one["test_score"], other["test_score"])
+        assert set(other["seed"]) == {"cold"}
+
+    @pytest.mark.parametrize(
+        "model", [SVR(C=10.0, gamma=0.1), OneClassSVM(nu=0.3, gamma=0.1), SVC(gamma="scale")]
+    )
+    def test_other_models(self, model):
+        X, y = load_iris(return_X_y=True)
+        targets = X[:, 3] if isinstance(model, SVR) else y
+        fitted = type(model)(**model.get_params()).fit(X[:, :3], targets)
+        moved = type(model)(**model.get_params() | {"device": "cuda"}).fit(X[:, :3], targets)
+        name = "predict" if isinstance(model, SVR) else "decision_function"
+        found, expected = (getattr(each, name)(X[:, :3]) for each in (moved, fitted))
+        np.testing.assert_allclose(found, expected, atol=5e-3)
+
+    def test_a_search_has_the_scores_of_the_processor(self):
+        X, y = load_iris(return_X_y=True)
+        grid = {"C": [0.1, 1.0, 10.0, 100.0], "gamma": [0.01, 0.1, 1.0]}
+        one = SVMSearchCV(SVC(), grid, cv=3).fit(X, y)
+        other = SVMSearchCV(SVC(), grid, cv=3, device="cuda").fit(X, y)
+        np.testing.assert_array_equal(
+            one.cv_results_["mean_test_score"], other.cv_results_["mean_test_score"]
+        )
+        assert other.best_params_ == one.best_params_
+        assert other.best_estimator_.device == "cuda"
+        assert len(other.plan_.chains) == 3  # all folds of a kernel together
+
+    def test_an_estimator_of_scikit_learn_may_run_there(self):
+        from sklearn.svm import SVC as Peer
+
+        X, y = load_iris(return_X_y=True)
+        search = SVMSearchCV(Peer(), {"C": [1.0, 10.0]}, cv=3, device="cuda").fit(X, y)
+        assert isinstance(search.best_estimator_, Peer)
+
+
+class TestChoice:
+    def test_without_cupy_a_sentence_says_what_is_missing(self, monkeypatch):
+        cuda.require_cupy.cache_clear()
+        monkeypatch.setitem(sys.modules, "cupy", None)
+        with pytest.raises(DeviceError, match=r"needs CuPy, .*install alphapath\[gpu\]"):
+            SVC(device="cuda").fit([[0.0], [1.0]], [0, 1])
+        assert not is_on_gpu("auto", 10**6)
+        cuda.require_cupy.cache_clear()
+
+    def test_auto_stays_on_the_processor_for_little_data(self):
+        assert not is_on_gpu("auto", 100)
+        SVC(device="auto").fit([[0.0], [1.0]], [0, 1])
+
+    def test_an_unknown_device_is_refused(self):
+        with pytest.raises(ValueError, match="device"):
+            SVC(device="tpu").fit([[0.0], [1.0]], [0, 1])
+        with pytest.raises(ValueError, match="device == 'tpu'; it must be one of cpu, cuda, auto"):
+            cross_validate(SVC(), [[0.0], [1.0]] * 5, [0, 1] * 5, device="tpu")
+
+    def test_the_cuda_source_travels_with_the_package(self):
+        from importlib.resources import files
+
+        source = files("alphapath.gpu").joinpath("smo.cu").read_text()
+        for name in ("select_working_set", "solve_working_set", "update_gradients"):
+            assert f"\n{name}(" in source
