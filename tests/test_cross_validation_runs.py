@@ -17,8 +17,7 @@ from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 
 from alphapath import SVC, SVR, OneClassSVM, Status
-from alphapath.estimators import cross_validation
-from alphapath.model_selection import cross_validate
+from alphapath.model_selection import cross_validate, cross_validation
 from alphapath.seeds import SEEDS
 from datasets import CLASSIFICATION, generated
 

@@ -29,7 +29,7 @@ import json, sys
 import numpy as np
 from sklearn.datasets import make_classification
 from alphapath import SVC
-from alphapath.estimators import search_work
+from alphapath.model_selection import search_work
 from alphapath.model_selection import SVMSearchCV
 
 journal, log, out = sys.argv[1:]

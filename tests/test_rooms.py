@@ -35,7 +35,6 @@ class Room:
 NOUNS = ("nouns",)
 SOLVING = (*NOUNS, "kernels", "core")
 BELOW_SEARCH = (*SOLVING, "seeds", "gpu", "solvers", "paths")
-BELOW_ESTIMATORS = (*BELOW_SEARCH, "search")
 
 ROOMS = {
     "core": Room(("_core",), packages=("numpy",)),
@@ -76,9 +75,10 @@ ROOMS = {
     # A path that can not pass a degenerate point finishes with a solver.
     "paths": Room(("paths",), (*SOLVING, "solvers"), ("numpy", "scipy", "matplotlib")),
     "search": Room(("search",), BELOW_SEARCH, ("numpy", "scipy", "joblib", "rich", "networkx")),
-    "estimators": Room(
-        ("estimators", "model_selection"),
-        BELOW_ESTIMATORS,
+    "estimators": Room(("estimators",), BELOW_SEARCH, ("numpy", "scipy", "sklearn")),
+    "model_selection": Room(
+        ("model_selection",),
+        (*BELOW_SEARCH, "search", "estimators"),
         ("numpy", "scipy", "joblib", "sklearn"),
     ),
     # As in scikit-learn, a display may ask for the cross-validation that it draws.
@@ -89,7 +89,16 @@ ROOMS = {
     ),
     "command": Room(
         ("cli", "__main__"),
-        (*NOUNS, "seeds", "search", "paths", "estimators", "report", "front"),
+        (
+            *NOUNS,
+            "seeds",
+            "search",
+            "paths",
+            "estimators",
+            "model_selection",
+            "report",
+            "front",
+        ),
         ("numpy", "sklearn", "rich"),
     ),
     "front": Room(("__init__",), (*NOUNS, "kernels", "paths", "search", "estimators")),
@@ -248,6 +257,7 @@ def test_files_are_short() -> None:
         ("kernels/store.py", "def view(X, *, C): ...", "'C'"),
         ("search/runner.py", "from sklearn.base import clone", "sklearn.base"),
         ("report/html.py", "from alphapath.solvers import smo", "alphapath.solvers"),
+        ("estimators/svc.py", "from ..model_selection import x", "alphapath.model_selection"),
         ("helpers.py", "x = 1", "no room"),
     ],
 )
@@ -284,6 +294,7 @@ def test_an_offending_include_is_named(path: str, source: str, word: str) -> Non
         ("solvers/smo.py", "from alphapath.kernels.store import KernelView"),
         ("kernels/store.py", "from ..errors import KernelError\nfrom alphapath._core import Gram"),
         ("estimators/svc.py", "from sklearn.base import BaseEstimator\nfrom ..solvers import smo"),
+        ("model_selection/search_cv.py", "from ..estimators.base import SVMBase"),
         ("__init__.py", "from alphapath.estimators import SVC"),
     ],
 )

@@ -24,7 +24,7 @@ from sklearn.svm import SVC as PeerSVC
 
 from alphapath import SVC
 from alphapath.errors import JournalError
-from alphapath.model_selection import SVMSearchCV
+from alphapath.model_selection import SearchProgress, SVMSearchCV
 from alphapath.search import runner
 from alphapath.search.journal import Journal
 
@@ -208,8 +208,10 @@ class TestLimits:
     @pytest.mark.parametrize("backend", ["sequential", "threading"])
     def test_interrupt_keeps_what_is_done(self, backend):
         X, y = generated()
-        counter = InterruptAfter(30)
+        progress = SearchProgress()
+        counter = InterruptAfter(30, progress)
         search = SVMSearchCV(SVC(), GRID, cv=KFold(22), scoring=counter, n_jobs=2)
+        search.set_callbacks(progress)
         with (
             pytest.raises(KeyboardInterrupt),
             joblib.parallel_config(backend=backend),
@@ -237,14 +239,17 @@ class TestLimits:
 
 
 class InterruptAfter:
-    """A scorer that sends Ctrl-C to this process after some calls."""
+    """A scorer that sends Ctrl-C to this process after some calls, once results are collected."""
 
-    def __init__(self, n_calls: int) -> None:
-        self.n_left = n_calls
+    def __init__(self, n_calls: int, progress: SearchProgress) -> None:
+        self.n_left, self.progress = n_calls, progress
 
     def __call__(self, estimator, X, y):
         self.n_left -= 1
         if self.n_left == 0:
+            deadline = time.monotonic() + 30
+            while self.progress.fraction < 0.02 and time.monotonic() < deadline:
+                time.sleep(0.001)
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.05)
         return float(np.mean(estimator.predict(X) == y))
@@ -294,7 +299,7 @@ class TestJournal:
             from sklearn.datasets import make_classification
             from sklearn.model_selection import KFold
             from alphapath import SVC
-            from alphapath.model_selection import SVMSearchCV
+            from alphapath.model_selection import SearchProgress, SVMSearchCV
             X, y = make_classification(160, 6, n_informative=4, n_redundant=0, flip_y=0.1,
                                        random_state=0)
             grid = {"C": [0.1, 1.0, 10.0, 100.0], "gamma": [0.02, 0.2, 2.0]}
@@ -376,7 +381,7 @@ def test_memory_stays_within_the_limit():
         import resource, sys
         from sklearn.datasets import make_classification
         from alphapath import SVC
-        from alphapath.model_selection import SVMSearchCV
+        from alphapath.model_selection import SearchProgress, SVMSearchCV
         limit = sys.argv[1]
         X, y = make_classification(10_000, 10, n_informative=6, flip_y=0.05, class_sep=2.0,
                                    random_state=0)

@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.model_selection import cross_validate as sklearn_cross_validate
 from sklearn.pipeline import make_pipeline
 
-from ..estimators.cross_validation import cross_validate
+from ..model_selection.cross_validation import cross_validate
 from ..report.html_parts import seconds_text
 from ..seeds import SEEDS
 from . import options as opt

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..estimators.leave_one_out import leave_one_out
+from ..model_selection.leave_one_out import leave_one_out
 from ..report.html_parts import seconds_text
 from . import options as opt
 from .cv_command import fixed_gamma

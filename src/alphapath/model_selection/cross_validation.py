@@ -13,16 +13,16 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 from sklearn.utils.validation import _num_samples
 
+from ..estimators.base import BaseSVM
+from ..estimators.smooth_base import BaseSmooth
 from ..gpu import DeviceStore
 from ..search.chain import Limits
 from ..search.folds import solve_chains
 from ..search.parents import check_seeding
-from .base import BaseSVM
 from .fold_models import FoldModels
 from .fold_sets import Split
 from .fold_table import FoldTable, Scoring, score_accuracy
 from .own import as_own, on_device
-from .smooth_base import BaseSmooth
 from .smooth_folds import SmoothFolds, check_smooth_seeding
 
 #: X, y and sample_weight.

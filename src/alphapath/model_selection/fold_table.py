@@ -13,12 +13,12 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics._scorer import _BaseScorer, _PassthroughScorer
 from sklearn.utils import _safe_indexing
 
+from ..estimators import one_vs_one
+from ..estimators.training import overall_status
 from ..problem import FloatArray
 from ..solution import Solution, Status
-from . import one_vs_one
 from .fold_models import knowing
 from .fold_sets import Indices, Split
-from .training import overall_status
 
 #: The status of a fold whose training set was refused.
 REFUSED = -1

@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from ..estimators.labels import encode_labels
+from ..estimators.linear import LinearSVC
 from ..margin_problem import MarginProblem
 from ..problem import FloatArray
 from ..solution import Info, Status
@@ -31,8 +33,6 @@ from ..solvers.margin_newton import (
 )
 from ..solvers.margin_rows import read_rows
 from .fold_sets import Split
-from .labels import encode_labels
-from .linear import LinearSVC
 from .primal_folds import ColumnFit, Visit, Wanted
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..estimators.base import BaseSVM
+from ..estimators.merge_rows import MergedRows
 from ..problem import FloatArray
-from .base import BaseSVM
-from .merge_rows import MergedRows
 
 Indices = NDArray[np.intp]
 Split = tuple[Indices, Indices]

@@ -10,13 +10,13 @@ from sklearn.base import clone
 from sklearn.metrics import get_scorer, roc_auc_score
 
 from ..certificate import multiply_exactly
+from ..estimators.base import RawRows
+from ..estimators.maxminover import OneClassMaxMinOver
+from ..estimators.merge_rows import MergedRows
 from ..kernels import Kernel
 from ..problem import FloatArray
 from ..search.one_class_grid import GridSolutions
 from ..solution import make_solution
-from .base import RawRows
-from .maxminover import OneClassMaxMinOver
-from .merge_rows import MergedRows
 
 #: Kernel values held at once while scoring (32 MiB of doubles).
 BLOCK_VALUES = 1 << 22

@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from ..estimators import one_vs_one, training
+from ..estimators.base import BaseSVM, RawRows
+from ..estimators.merge_rows import MergedRows
 from ..gpu import make_store
 from ..problem import FloatArray, Problem
 from ..search.chain import FoldChain, Limits
 from ..search.parents import FULL, Plan, make_plan
 from ..solution import Info, Solution
-from . import one_vs_one, training
-from .base import BaseSVM, RawRows
 from .fold_sets import FoldSets, Indices, Split
-from .merge_rows import MergedRows
 
 
 @dataclass(frozen=True)

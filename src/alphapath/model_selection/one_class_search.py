@@ -13,14 +13,14 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..estimators.maxminover import OneClassMaxMinOver, gamma_of
+from ..estimators.merge_rows import MergedRows
 from ..kernels import KernelStore, Rbf
 from ..problem import FloatArray
 from ..search.grid_plan import plan_of_tree
 from ..search.grid_tree import TREES, cheapest_tree
 from ..search.grid_walk import walk_learning, walk_parts
 from ..search.one_class_grid import GridSolutions, Limits, OneClassGrid, measure_costs
-from .maxminover import OneClassMaxMinOver, gamma_of
-from .merge_rows import MergedRows
 from .one_class_nodes import NodeModels
 
 PLAN_NAMES = (*TREES, "arborescence", "learned")

@@ -19,13 +19,14 @@ from sklearn.model_selection._validation import _score
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _check_method_params
 
+from ..estimators.linear import LinearSVC
+from ..estimators.training import overall_status
 from ..search.chain_result import RANK_OF, ChainResult
 from ..search.neighbours import Neighbour
 from ..search.node import Chain
 from ..search.plan import Group, Plan, climb
 from .fold_models import knowing
 from .fold_table import index_rows, take_rows
-from .linear import LinearSVC
 from .linear_folds import LinearFolds
 from .primal_folds import ColumnFit, PrimalFolds, Wanted
 from .search_grid import Model
@@ -33,7 +34,6 @@ from .search_rows import transform_fold
 from .search_scores import as_columns
 from .search_solve import Setting
 from .smooth_folds import SmoothFolds, check_smooth_seeding
-from .training import overall_status
 
 
 def plan_primal(

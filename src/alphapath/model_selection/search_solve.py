@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from ..estimators import one_vs_one
+from ..estimators.base import BaseSVM
 from ..problem import FloatArray, Problem
 from ..search.chain_result import ChainResult
 from ..search.neighbours import Neighbour, link_steps
 from ..search.node import NEIGHBOUR, ROOT, Chain, Step
 from ..solvers.native import Limits
 from ..solvers.sequence import Known, SequenceSolution, Steps, solve_sequence
-from . import one_vs_one
-from .base import BaseSVM
 from .fold_models import complete_model, reduce_solution
 from .search_grid import Model
 from .search_rows import SearchData, SearchRows

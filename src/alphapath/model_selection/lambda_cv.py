@@ -12,9 +12,9 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_array
 
+from ..estimators.quadratic_loss import QuadraticLossSVC
 from ..paths.follow_lambda import follow
 from ..paths.validation import ValidationCurve, average_curves
-from .quadratic_loss import QuadraticLossSVC
 
 
 @dataclass(frozen=True, eq=False)

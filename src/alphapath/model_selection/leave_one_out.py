@@ -11,6 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.metrics import r2_score
 
+from ..estimators.base import BaseSVM
+from ..estimators.smooth_base import BaseSmooth
+from ..estimators.training import Budget, overall_status, warn_unsolved
 from ..kernels import KernelStore
 from ..problem import FloatArray
 from ..search.chain import Limits
@@ -18,11 +21,8 @@ from ..search.leave_one_out import Refits, Unfinished, check_seeding, refit_with
 from ..solution import Info, Solution
 from ..solvers import smooth_newton
 from ..solvers.smooth_removal import leave_out
-from .base import BaseSVM
 from .own import as_own
-from .smooth_base import BaseSmooth
 from .smooth_folds import check_smooth_seeding
-from .training import Budget, overall_status, warn_unsolved
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from ..estimators.smooth_base import GAMMA_KERNELS, BaseSmooth
 from ..margin_problem import MarginProblem
 from ..margin_solution import MarginSolution
 from ..problem import FloatArray
@@ -23,7 +24,6 @@ from ..solvers import smooth_newton
 from .fold_sets import Split
 from .fold_table import take_rows
 from .primal_folds import ColumnFit, Visit, Wanted
-from .smooth_base import GAMMA_KERNELS, BaseSmooth
 
 SEEDINGS = ("auto", "none")
 #: Bytes that the Hessians of folds solved side by side may take together.

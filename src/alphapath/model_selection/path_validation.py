@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.utils import indexable
 
+from ..estimators.quadratic_loss import QuadraticLossSVC
 from ..kernels import KernelStore
 from ..paths.path import Path
 from ..paths.validation import ValidationCurve, average_curves, make_curve
@@ -23,7 +24,6 @@ from . import lambda_cv
 from .cross_validation import make_splits
 from .fold_sets import Split
 from .own import as_own
-from .quadratic_loss import QuadraticLossSVC
 
 #: The KKT violation at which a solve on the grid stops.
 GRID_TOL = 1e-6

@@ -17,9 +17,9 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import InvalidParameterError
 
+from ..estimators.smooth_base import BaseSmooth
 from ..search.plan import Group
 from .own import as_searched, on_device
-from .smooth_base import BaseSmooth
 
 #: Parameters of scikit-learn's estimators that mean nothing here.
 DROPPED = frozenset({"shrinking", "cache_size", "verbose", "random_state"})

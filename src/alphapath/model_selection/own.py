@@ -7,13 +7,13 @@ from typing import Any
 from sklearn import svm
 from sklearn.base import clone
 
+from ..estimators.base import BaseSVM
+from ..estimators.linear import LinearSVC
+from ..estimators.one_class import OneClassSVM
+from ..estimators.smooth_base import BaseSmooth
+from ..estimators.svc import SVC
+from ..estimators.svr import SVR
 from ..gpu import DEVICES
-from .base import BaseSVM
-from .linear import LinearSVC
-from .one_class import OneClassSVM
-from .smooth_base import BaseSmooth
-from .svc import SVC
-from .svr import SVR
 
 OWN: dict[Any, type[BaseSVM]] = {svm.SVC: SVC, svm.SVR: SVR, svm.OneClassSVM: OneClassSVM}
 #: Models trained in the primal, and the peer of one.

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 
+from ..estimators.linear import LinearSVC
 from ..problem import FloatArray
-from .linear import LinearSVC
 from .linear_folds import LinearFolds
 from .primal_folds import Wanted
 

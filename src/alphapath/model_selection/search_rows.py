@@ -21,13 +21,13 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
+from ..estimators import training
+from ..estimators.base import BaseSVM, RawRows
 from ..gpu import DeviceStore, make_store
 from ..kernels import Kernel
 from ..kernels.policy import choose_precision, row_bytes
 from ..problem import FloatArray, Problem
 from ..search.shelf import Shelf
-from . import training
-from .base import BaseSVM, RawRows
 from .fold_sets import FoldSets, Split
 from .search_grid import Model, identify
 

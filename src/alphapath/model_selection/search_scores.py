@@ -18,8 +18,8 @@ from sklearn.model_selection._validation import _score
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _check_method_params
 
+from ..estimators.base import BaseSVM
 from ..problem import FloatArray
-from .base import BaseSVM
 from .fold_models import knowing
 from .fold_sets import FoldSets
 from .fold_table import asks_for_values, index_rows, take_rows
