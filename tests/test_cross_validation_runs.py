@@ -188,7 +188,11 @@ BAD: dict[str, tuple[type[Exception], str, dict[str, Any]]] = {
     "rows": (IndexError, "out of bounds", {"cv": [([0, 999], [1, 2])]}),
     "seeding": (ValueError, "seeding is 'fast'", {"seeding": "fast"}),
     "logistic": (TypeError, "LogisticRegression can not", {"estimator": LogisticRegression()}),
-    "pipeline": (TypeError, "supported are SVC, SVR", {"estimator": make_pipeline(SVC())}),
+    "pipeline": (
+        TypeError,
+        "supported are SVC, SVR",
+        {"estimator": make_pipeline(LogisticRegression())},
+    ),
     "nu": (TypeError, "NuSVC can not", {"estimator": sklearn.svm.NuSVC()}),
     "class": (TypeError, "type can not", {"estimator": SVC}),
     "params": (TypeError, r"params has \['weights'\]", {"params": {"weights": [1]}}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,20 +13,19 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 from sklearn.utils.validation import _num_samples
 
-from ..estimators.base import BaseSVM
 from ..estimators.smooth_base import BaseSmooth
-from ..gpu import DeviceStore
 from ..search.chain import Limits
 from ..search.folds import solve_chains
 from ..search.parents import check_seeding
 from .fold_models import FoldModels
 from .fold_sets import Split
 from .fold_table import FoldTable, Scoring, score_accuracy
-from .own import as_own, on_device
+from .own import as_own, has_preprocessing, last_step, on_device
+from .pipeline_folds import PipelineFolds
 from .smooth_folds import SmoothFolds, check_smooth_seeding
 
-#: X, y and sample_weight.
-Data = tuple[Any, Any, Any]
+#: X, y and the parameters of fit.
+Data = tuple[Any, Any, Mapping[str, Any]]
 
 
 def cross_validate(
@@ -57,8 +56,9 @@ def cross_validate(
 
     Parameters
     ----------
-    estimator : SVC, SVR or OneClassSVM, SmoothSVC or SmoothSVR
-        Of this library or of scikit-learn. It is not changed.
+    estimator : SVC, SVR or OneClassSVM, or a Pipeline that ends with one; SmoothSVC or SmoothSVR
+        Of this library or of scikit-learn. It is not changed. Preprocessing is fitted on the
+        training rows of each fold, which then has a kernel of its own.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         For kernel="precomputed", the kernel matrix of all samples.
     y : array-like of shape (n_samples,), default=None
@@ -72,7 +72,8 @@ def cross_validate(
     n_jobs : int or None, default=None
         Threads, by joblib; the results do not depend on it.
     params : dict, default=None
-        {"sample_weight": array of shape (n_samples,)} or nothing.
+        {"sample_weight": array of shape (n_samples,)} or nothing; for a Pipeline as
+        "step__parameter", or by metadata routing.
     seeding : {"auto", "none", "decremental"} or a name of `alphapath.seeds.SEEDS`, default="auto"
         "none" solves every fold from zero. "decremental" follows the exact path from the solution
         on all data (to rounding, whatever `tol`; kernel in float64). "avg", "top" and "greedy"
@@ -123,18 +124,16 @@ def cross_validate(
     array([0.98, 0.98, 0.96])
     """
     begin = time.perf_counter()
-    is_smooth = isinstance(estimator, BaseSmooth)
+    _, last = last_step(estimator)
+    is_smooth = isinstance(last, BaseSmooth)
     (check_smooth_seeding if is_smooth else check_seeding)(seeding)
-    model = estimator if is_smooth else as_own(on_device(estimator, device))
-    sample_weight = read_params(params)
+    model = last if is_smooth else as_own(on_device(last, device))
     X, y, groups = indexable(X, y, groups)
     splits = make_splits(cv, X, y, groups, is_classifier(model))
     scorer = choose_scorer(model, y, scoring, error_score == "raise")
-    make_run = SmoothRun if is_smooth else DualRun
-    run = make_run(model, (X, y, sample_weight), splits, seeding, return_train_score)
-    is_own = isinstance(estimator, (BaseSVM, BaseSmooth))
-    given = None if is_own or not return_estimator else estimator
-    scorings = Scoring(scorer, error_score, return_train_score, return_estimator, given)
+    run = make_run(estimator, model, (X, y, params or {}), splits, seeding, return_train_score)
+    given = estimator if return_estimator else None
+    scorings = Scoring(scorer, error_score, return_train_score, given)
     table = FoldTable(run.folds, X, y, scorings, time.perf_counter() - begin)
 
     def collect() -> dict[str, Any]:
@@ -154,18 +153,34 @@ def cross_validate(
     return collect()
 
 
+def make_run(
+    estimator: Any, model: Any, data: Data, splits: list[Split], seeding: str, keep_train: bool
+) -> DualRun | SmoothRun:
+    """The folds of `model`, the last step of `estimator` or the estimator itself."""
+    X, y, params = data
+    if has_preprocessing(estimator):
+        if isinstance(model, BaseSmooth):
+            raise TypeError(
+                f"A Pipeline that ends with {type(model).__name__} has no folds that share "
+                f"anything; use SVMSearchCV with one value of c, or sklearn.model_selection."
+            )
+        return DualRun(PipelineFolds(estimator, model, data, splits), seeding, keep_train)
+    sample_weight = read_params(params, last_step(estimator)[0])
+    if isinstance(model, BaseSmooth):
+        return SmoothRun(SmoothFolds(model, X, y, sample_weight, splits), seeding, keep_train)
+    return DualRun(FoldModels(model, X, y, sample_weight, splits), seeding, keep_train)
+
+
 class DualRun:
     """The folds of a model that is solved in the dual: chains on shared kernels."""
 
-    def __init__(
-        self, model: BaseSVM, data: Data, splits: list[Split], seeding: str, keep_train: bool
-    ) -> None:
-        self.folds = FoldModels(model, *data, splits)
-        self.keep_train = keep_train
-        limits = Limits(model.tol, model.max_iter, model.time_limit)
-        if seeding == "auto" and isinstance(self.folds.store, DeviceStore):
+    def __init__(self, folds: FoldModels, seeding: str, keep_train: bool) -> None:
+        self.folds, self.keep_train = folds, keep_train
+        model = folds.model
+        if seeding == "auto" and folds.is_on_device:
             seeding = "none"  # all folds are solved at the same time
-        self.chains = self.folds.make_chains(seeding, limits)
+        limits = Limits(model.tol, model.max_iter, model.time_limit)
+        self.chains = folds.make_chains(seeding, limits)
 
     def solve(self, n_jobs: int | None) -> Iterator[tuple[int, list[Any]]]:
         def reduce(p: int, h: int, solution: Any) -> Any:
@@ -181,10 +196,8 @@ class DualRun:
 class SmoothRun:
     """The folds of a smooth SVM: updates of one Hessian, on one thread."""
 
-    def __init__(
-        self, model: BaseSmooth, data: Data, splits: list[Split], seeding: str, keep_train: bool
-    ) -> None:
-        self.folds = SmoothFolds(model, *data, splits)
+    def __init__(self, folds: SmoothFolds, seeding: str, keep_train: bool) -> None:
+        self.folds = folds
         self.seeding, self.keep_train = seeding, keep_train
 
     def solve(self, n_jobs: int | None) -> Iterator[tuple[int, list[Any]]]:
@@ -202,14 +215,13 @@ def choose_scorer(model: Any, y: Any, scoring: Any, raises: bool) -> Any:
     return check_scoring(model, scoring, raise_exc=raises)
 
 
-def read_params(params: dict[str, Any] | None) -> Any:
-    """The sample weights among the parameters of fit; no other is known."""
-    given = dict(params or {})
-    sample_weight = given.pop("sample_weight", None)
+def read_params(params: Mapping[str, Any], step: str) -> Any:
+    """The sample weights among the parameters of fit (of a step, if named); it knows no other."""
+    name = f"{step}__sample_weight" if step else "sample_weight"
+    given = dict(params)
+    sample_weight = given.pop(name, None)
     if given:
-        raise TypeError(
-            f"params has {sorted(given)}; the only parameter of fit is 'sample_weight'."
-        )
+        raise TypeError(f"params has {sorted(given)}; the only parameter of fit is {name!r}.")
     return sample_weight
 
 

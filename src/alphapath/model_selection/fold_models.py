@@ -19,7 +19,7 @@ from sklearn.base import clone
 from ..estimators import one_vs_one, training
 from ..estimators.base import BaseSVM, RawRows
 from ..estimators.merge_rows import MergedRows
-from ..gpu import make_store
+from ..gpu import DeviceStore, make_store
 from ..problem import FloatArray, Problem
 from ..search.chain import FoldChain, Limits
 from ..search.parents import FULL, Plan, make_plan
@@ -98,8 +98,7 @@ class FoldModels(FoldSets):
                     np.where(is_member, self.training_set(fold).weights, 0.0)
                 )
             if self.has_own_kernels:
-                view = self.store.view(self.kernel_of(fold)[1], tol=self.model.tol)
-                problem = problem.with_kernel(view)
+                problem = problem.with_kernel(self.view_of(fold))
             return problem
 
         return FoldChain(problem_of, plan, limits)
@@ -111,6 +110,14 @@ class FoldModels(FoldSets):
             return model._gamma, model._kernel
         gamma = training.scale_gamma(self.rows.X, self.rows.weights * self.training_set(fold).times)
         return gamma, training.make_kernel(model.kernel, gamma, model.degree, model.coef0)
+
+    @property
+    def is_on_device(self) -> bool:
+        return isinstance(self.store, DeviceStore)
+
+    def view_of(self, fold: int) -> Any:
+        """The kernel of a fold, or of all data, where each has its own."""
+        return self.store.view(self.kernel_of(fold)[1], tol=self.model.tol)
 
     def reduce(self, p: int, fold: int, solution: Solution, keep_train: bool) -> PairFit:
         """Keep what the fitted estimator and its scores need."""
@@ -172,8 +179,9 @@ def complete_model(sets: FoldSets, fold: int, fits: Sequence[PairFit], model: Ba
         model.shape_fit_ = (train.size, train.size)
         model.n_features_in_ = train.size
     else:
-        model.support_vectors_ = rows.X[train[model.support_]]
-        model.shape_fit_ = (train.size, rows.X.shape[1])
+        X = sets.X_of(fold)
+        model.support_vectors_ = X[train[model.support_]]
+        model.shape_fit_ = (train.size, X.shape[1])
     model._report(
         [fit.info for fit in fits],
         training.Budget(model.tol, model.max_iter, model.time_limit),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +72,10 @@ class FoldSets:
                 self._sets.clear()
             self._sets[fold] = found
         return found
+
+    def X_of(self, fold: int) -> Any:
+        """The rows that a fold is trained on, by their numbers among all."""
+        return self.rows.X
 
     @property
     def n_classes(self) -> int:

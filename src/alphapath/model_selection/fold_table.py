@@ -11,7 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics._scorer import _BaseScorer, _PassthroughScorer
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
+from sklearn.utils.metaestimators import _safe_split
 
 from ..estimators import one_vs_one
 from ..estimators.training import overall_status
@@ -19,6 +21,7 @@ from ..problem import FloatArray
 from ..solution import Solution, Status
 from .fold_models import knowing
 from .fold_sets import Indices, Split
+from .own import last_step
 
 #: The status of a fold whose training set was refused.
 REFUSED = -1
@@ -26,13 +29,19 @@ REFUSED = -1
 
 @dataclass(frozen=True)
 class Scoring:
-    """What to compute and keep of each fold; `given` is a scikit-learn estimator, or None."""
+    """What to compute and keep of each fold.
+
+    `given` is the estimator that fitted ones are returned in the shape of, None where none is.
+    """
 
     scorer: Any
     error_score: Any
     wants_train: bool
-    wants_estimator: bool
     given: Any
+
+    @property
+    def wants_estimator(self) -> bool:
+        return self.given is not None
 
 
 class Folds(Protocol):
@@ -104,8 +113,12 @@ class FoldTable:
             self.estimators[fold] = self._as_given(model)
 
     def _score(self, fold: int, model: Any, fits: Sequence[Any]) -> None:
-        """Score on the held-out rows, whose decision values are known, and on the others."""
+        """Score on the held-out rows, whose decision values are known, and on the others.
+
+        A pipeline computes them again, from the rows before its preprocessing.
+        """
         begin = time.perf_counter()
+        svm = last_step(model)[1]
         train, test = self.folds.splits[fold]
         parts = {"test": (test, np.stack([fit.test_values for fit in fits], axis=1))}
         if self.scoring.wants_train:
@@ -114,10 +127,10 @@ class FoldTable:
         for part, (rows, values) in parts.items():
             X = take_rows(model, self.X, rows, train)
             y = () if self.y is None else (index_rows(self.y, rows),)
-            with knowing(model, [(X, values)]):
+            with knowing(svm, [(X, values)]):
                 self.scores[part][fold] = self._call_scorer(model, X, *y)
                 if part == "test":
-                    self._collect(fold, model, X, values)
+                    self._collect(fold, svm, X, values)
                     self.columns["score_time"][fold] = time.perf_counter() - begin
 
     def _call_scorer(self, model: Any, X: Any, *y: Any) -> Any:
@@ -163,10 +176,16 @@ class FoldTable:
         np.add.at(self._n_held_out, test, 1.0)
 
     def _as_given(self, model: Any) -> Any:
+        """The fitted model as an estimator of the library, and in the pipeline, that was given."""
         given = self.scoring.given
-        if given is None:
-            return model
-        return model.as_sklearn().set_params(**given.get_params(deep=False))
+        name, peer = last_step(given)
+        _, svm = last_step(model)
+        if type(peer) is not type(svm):
+            svm = svm.as_sklearn().set_params(**peer.get_params(deep=False))
+        if not isinstance(given, Pipeline):
+            return svm
+        head = model if isinstance(model, Pipeline) else given
+        return Pipeline([*head.steps[:-1], (name, svm)])
 
     def report_failures(self) -> None:
         """As in scikit-learn: an error where all fits failed, a warning where some did."""
@@ -225,6 +244,8 @@ def asks_for_values(scorer: Any) -> bool:
 
 def take_rows(model: Any, X: Any, rows: Any, train: Any) -> Any:
     """Rows of X as `model` would be given them; against the training rows where X is the kernel."""
+    if isinstance(model, Pipeline):
+        return _safe_split(model, X, None, rows, train)[0]
     if model.kernel == "precomputed":
         return np.asarray(X)[np.ix_(rows, train)]
     return index_rows(X, rows)

@@ -1,4 +1,4 @@
-"""Estimators of this library in place of scikit-learn's own."""
+"""Estimators of this library in place of scikit-learn's own, alone or at the end of a pipeline."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn import svm
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
 from ..estimators.base import BaseSVM
 from ..estimators.linear import LinearSVC
@@ -49,8 +50,32 @@ def as_own(estimator: Any) -> BaseSVM:
             return converted
     raise TypeError(
         f"{type(estimator).__name__} can not be begun from another solution; supported are SVC, "
-        f"SVR and OneClassSVM of alphapath and of sklearn.svm, SmoothSVC and SmoothSVR "
-        f"(SVMSearchCV also takes LinearSVC, and a Pipeline that ends with one of these). For "
+        f"SVR and OneClassSVM of alphapath and of sklearn.svm, SmoothSVC and SmoothSVR; a "
+        f"Pipeline that ends with an SVM is taken by cross_validate and SVMSearchCV, LinearSVC "
+        f"by the latter. For "
         f"QuadraticLossSVC there is cross_validate_path, for OneClassMaxMinOver OneClassSearch; "
         f"for other estimators use sklearn.model_selection."
     )
+
+
+def last_step(estimator: Any) -> tuple[str, Any]:
+    """Name and estimator of the SVM, alone or in a pipeline."""
+    if isinstance(estimator, Pipeline):
+        name, step = estimator.steps[-1]
+        return name, step
+    return "", estimator
+
+
+def replace_last(estimator: Any, step: Any) -> Any:
+    """The same pipeline with another last step, or the step itself."""
+    if not isinstance(estimator, Pipeline):
+        return step
+    estimator.steps[-1] = (estimator.steps[-1][0], step)
+    return estimator
+
+
+def has_preprocessing(estimator: Any) -> bool:
+    """Whether something is done to the rows before they come to the SVM."""
+    if not isinstance(estimator, Pipeline):
+        return False
+    return any(step is not None and step != "passthrough" for _, step in estimator.steps[:-1])

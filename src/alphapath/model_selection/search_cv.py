@@ -31,9 +31,9 @@ from ..search.plan import Plan, make_plan
 from ..search.result import NOT_RUN, SearchTable
 from ..search.runner import run_chains
 from ..solution import Status
-from .own import OWN, PRIMAL, as_searched, on_device
+from .own import OWN, PRIMAL, as_searched, last_step, on_device, replace_last
 from .primal_search import PrimalWork, plan_primal
-from .search_format import as_out, last_step, make_groups, replace_last
+from .search_format import as_out, make_groups
 from .search_grid import Grid
 from .search_progress import Progress
 from .search_rows import SearchData

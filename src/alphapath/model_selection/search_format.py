@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from ..gpu import is_on_gpu
 from ..search.plan import Group
@@ -16,22 +15,6 @@ from .search_rows import has_own_kernels
 
 #: So few rows are solved faster than a chain is begun: all folds are then one chain.
 SMALL, MANY_FOLDS = 1500, 20
-
-
-def last_step(estimator: Any) -> tuple[str, Any]:
-    """Name and estimator of the SVM, alone or in a pipeline."""
-    if isinstance(estimator, Pipeline):
-        name, step = estimator.steps[-1]
-        return name, step
-    return "", estimator
-
-
-def replace_last(estimator: Any, step: Any) -> Any:
-    """The same pipeline with another last step, or the step itself."""
-    if not isinstance(estimator, Pipeline):
-        return step
-    estimator.steps[-1] = (estimator.steps[-1][0], step)
-    return estimator
 
 
 def make_groups(grid: Grid, splits: Sequence[Any]) -> list[Group]:

@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from ..estimators.smooth_base import BaseSmooth
 from ..search.plan import Group
-from .own import as_searched, on_device
+from .own import as_searched, has_preprocessing, on_device
 
 #: Parameters of scikit-learn's estimators that mean nothing here.
 DROPPED = frozenset({"shrinking", "cache_size", "verbose", "random_state"})
@@ -159,8 +159,8 @@ class Grid:
                 estimator.set_params(**clone(params, safe=False))
             head = None
             if isinstance(estimator, Pipeline):
-                head, estimator = estimator[:-1], estimator.steps[-1][1]
-                head = head if any(is_step(step) for _, step in head.steps) else None
+                head = estimator[:-1] if has_preprocessing(estimator) else None
+                estimator = estimator.steps[-1][1]
             if head is None and None in self.heads:
                 number = self.heads.index(None)
             else:
@@ -238,11 +238,6 @@ def default_params(kind: type[Any]) -> dict[str, Any]:
     if kind not in _DEFAULTS:
         _DEFAULTS[kind] = dict(kind().get_params(deep=False))
     return _DEFAULTS[kind]
-
-
-def is_step(step: Any) -> bool:
-    """Whether a step of a pipeline does anything."""
-    return step is not None and step != "passthrough"
 
 
 def identify(value: Any) -> Hashable:

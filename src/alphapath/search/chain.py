@@ -248,7 +248,8 @@ class FoldChain:
         """The fold's exact solution by the path from the solution on all data."""
         if problem.kernel is not full.problem.kernel:
             raise SolverMismatch(
-                "The decremental way needs one kernel for all folds; give gamma a number."
+                "The decremental way needs one kernel for all folds: a number for gamma, and no "
+                "preprocessing that is fitted on each fold."
             )
         self.limits.seconds_left()
         if self._decrement is None:
