@@ -1,182 +1,26 @@
-"""How a search is run: workers, limits, interrupts, journals, progress; the answers stay."""
+"""How a search is run: limits, interrupts, journals, progress; the answers stay."""
 
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 import subprocess
 import sys
 import textwrap
 import time
-from pathlib import Path
 
 import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV, KFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC as PeerSVC
+from sklearn.model_selection import KFold
 
 from alphapath import SVC
 from alphapath.errors import JournalError
 from alphapath.model_selection import SearchProgress, SVMSearchCV
-from alphapath.search import runner
 from alphapath.search.journal import Journal
-
-GRID = {"C": [0.1, 1.0, 10.0, 100.0], "gamma": [0.02, 0.2, 2.0]}
-MEASURED = ("fit_time", "score_time")
-
-
-def generated(n=160, **options):
-    return make_classification(
-        n, 6, n_informative=4, n_redundant=0, flip_y=0.1, random_state=0, **options
-    )
-
-
-def same_results(a, b):
-    """Bit for bit, but for what is measured."""
-    assert set(a) == set(b)
-    for key in a:
-        if key.endswith(MEASURED):
-            continue
-        if key == "params":
-            assert a[key] == b[key]
-        else:
-            np.testing.assert_array_equal(np.asarray(a[key]), np.asarray(b[key]), err_msg=key)
-
-
-def searches():
-    X, y = generated(n_classes=3)
-    yield SVMSearchCV(SVC(), GRID, cv=3, refit=False, return_train_score=True), X, y
-    grid = {"svc__C": [0.1, 1.0, 10.0], "svc__gamma": [0.05, "scale"]}
-    yield SVMSearchCV(make_pipeline(StandardScaler(), SVC()), grid, cv=3, refit=False), X, y
-    yield SVMSearchCV(SVC(), {"gamma": ["scale", 0.1], "C": [1.0, 3.0]}, cv=4, refit=False), X, y
-
-
-class TestWorkers:
-    @pytest.mark.parametrize("backend", ["threading", "loky"])
-    def test_any_number_of_workers(self, backend):
-        for search, X, y in searches():
-            serial = clone(search).fit(X, y).cv_results_
-            with joblib.parallel_config(backend=backend, n_jobs=2):
-                same_results(clone(search).fit(X, y).cv_results_, serial)
-
-    def test_threads_share_the_limit_of_the_memory(self):
-        X, y = generated(300)
-        search = SVMSearchCV(SVC(tol=1e-6), GRID, cv=3, refit=False, memory_limit="1MB")
-        serial = clone(search).fit(X, y).cv_results_
-        with joblib.parallel_config(backend="threading", n_jobs=3):
-            same_results(clone(search).fit(X, y).cv_results_, serial)
-
-    def test_dask_with_a_worker_that_dies(self, tmp_path):
-        distributed = pytest.importorskip("distributed")
-        X, y = generated(n_classes=3)
-        search = SVMSearchCV(SVC(), GRID, cv=KFold(22), refit=False)  # a chain a fold
-        serial = clone(search).fit(X, y).cv_results_
-        cluster = distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=None,
-            local_directory=str(tmp_path),
-        )
-        with cluster, distributed.Client(cluster) as client:
-            victim = next(iter(client.run(os.getpid).values()))
-            killer = KillLater(victim)
-            with joblib.parallel_config(backend="dask", n_jobs=2):
-                same_results(clone(search).set_params(scoring=killer).fit(X, y).cv_results_, serial)
-        assert killer.has_struck()
-
-    @pytest.mark.filterwarnings("ignore")  # Ray's own
-    def test_ray_with_a_worker_that_dies(self, tmp_path, monkeypatch):
-        ray = pytest.importorskip("ray", reason="Ray is not installed: pip install ray.")
-        from ray.util.joblib import register_ray
-
-        monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-        X, y = generated()
-        search = SVMSearchCV(SVC(), GRID, cv=KFold(22), refit=False)
-        serial = clone(search).fit(X, y).cv_results_
-        deadly = DieOnce(str(tmp_path / "died"), os.getpid())
-        register_ray()
-        here = {"env_vars": {"PYTHONPATH": str(Path(__file__).parent)}}
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env=here)
-        try:
-            with joblib.parallel_config(backend="ray", n_jobs=2):
-                found = clone(search).set_params(scoring=deadly).fit(X, y).cv_results_
-        finally:
-            ray.shutdown()
-        same_results(found, serial)
-        assert Path(deadly.mark).exists()
-
-    def test_a_process_that_dies(self, tmp_path):
-        X, y = generated()
-        search = SVMSearchCV(SVC(), GRID, cv=KFold(22), refit=False)
-        serial = clone(search).fit(X, y).cv_results_
-        deadly = DieOnce(str(tmp_path / "died"), os.getpid())
-        with joblib.parallel_config(backend="loky", n_jobs=2):
-            found = clone(search).set_params(scoring=deadly).fit(X, y).cv_results_
-        same_results(found, serial)
-        assert Path(deadly.mark).exists()
-
-    def test_errors_of_the_work_are_not_deaths(self):
-        X, y = generated()
-
-        def fails(estimator, X, y):
-            raise ZeroDivisionError("no")
-
-        search = SVMSearchCV(SVC(), GRID, scoring=fails, error_score="raise", n_jobs=2)
-        with pytest.raises(ZeroDivisionError), joblib.parallel_config(backend="threading"):
-            search.fit(X, y)
-        assert not runner.is_death(ZeroDivisionError())
-
-    def test_pickle_and_clone(self):
-        X, y = generated()
-        search = SVMSearchCV(SVC(), GRID).fit(X, y)
-        again = pickle.loads(pickle.dumps(search))
-        np.testing.assert_array_equal(again.predict(X), search.predict(X))
-        assert clone(search).get_params()["param_grid"] == GRID
-
-
-class KillLater:
-    """A scorer that has accuracy as its value, and kills a process in the middle of the search."""
-
-    def __init__(self, victim: int) -> None:
-        self.victim = victim
-
-    def __call__(self, estimator, X, y):
-        if os.getpid() == self.victim:
-            os.kill(self.victim, signal.SIGKILL)
-        return float(np.mean(estimator.predict(X) == y))
-
-    def has_struck(self) -> bool:
-        try:
-            os.kill(self.victim, 0)
-        except ProcessLookupError:
-            return True
-        status = Path(f"/proc/{self.victim}/stat").read_text().rsplit(")", 1)[1].split()[0]
-        return status == "Z"
-
-
-class DieOnce:
-    """A scorer that ends the first worker process that calls it."""
-
-    def __init__(self, mark: str, parent: int) -> None:
-        self.mark, self.parent = mark, parent
-
-    def __call__(self, estimator, X, y):
-        if os.getpid() != self.parent:
-            try:
-                os.close(os.open(self.mark, os.O_CREAT | os.O_EXCL))
-            except FileExistsError:
-                pass
-            else:
-                os.kill(os.getpid(), signal.SIGKILL)
-        return float(np.mean(estimator.predict(X) == y))
+from search_cases import GRID, generated, same_results, searches
 
 
 class TestLimits:
@@ -299,7 +143,7 @@ class TestJournal:
             from sklearn.datasets import make_classification
             from sklearn.model_selection import KFold
             from alphapath import SVC
-            from alphapath.model_selection import SearchProgress, SVMSearchCV
+            from alphapath.model_selection import SVMSearchCV
             X, y = make_classification(160, 6, n_informative=4, n_redundant=0, flip_y=0.1,
                                        random_state=0)
             grid = {"C": [0.1, 1.0, 10.0, 100.0], "gamma": [0.02, 0.2, 2.0]}
@@ -381,7 +225,7 @@ def test_memory_stays_within_the_limit():
         import resource, sys
         from sklearn.datasets import make_classification
         from alphapath import SVC
-        from alphapath.model_selection import SearchProgress, SVMSearchCV
+        from alphapath.model_selection import SVMSearchCV
         limit = sys.argv[1]
         X, y = make_classification(10_000, 10, n_informative=6, flip_y=0.05, class_sep=2.0,
                                    random_state=0)
@@ -407,12 +251,3 @@ def test_memory_stays_within_the_limit():
         found[limit] = float(megabytes), best
     assert found["200MB"][0] < 200.0
     assert found["200MB"][1] == found["none"][1]
-
-
-def test_peers_agree_on_parallel_runs():
-    X, y = generated()
-    ours = SVMSearchCV(SVC(), GRID, n_jobs=2).fit(X, y)
-    theirs = GridSearchCV(PeerSVC(), GRID).fit(X, y)
-    np.testing.assert_allclose(
-        ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], atol=0.007
-    )
