@@ -34,6 +34,21 @@ def test_values_equal_those_of_cold_fits(C, gamma):
         )
 
 
+@pytest.mark.parametrize("n_positive", [10, 14, 15])
+@pytest.mark.parametrize("C", [1e-3, 0.05, 1.0])
+def test_where_no_instance_is_free_the_bias_is_that_of_a_fit(C, n_positive):
+    """Also for rows outside w: one of them may have bounded the bias."""
+    X = np.random.default_rng(n_positive).normal(size=(29, 3))
+    y = np.where(np.argsort(np.argsort(X[:, 0] + X[:, 1])) < n_positive, 1, -1)
+    model = SVC(C=C, gamma=0.002, tol=1e-8)
+    result = leave_one_out(model, X, y)
+    peer = sklearn.svm.SVC(C=C, gamma=0.002, tol=1e-8)
+    expected = cross_val_predict(peer, X, y, cv=LeaveOneOut(), method="decision_function")
+    np.testing.assert_allclose(result.decision_function_, expected, atol=1e-5)
+    signs = leave_one_out(model, X, y, only_errors=True)
+    np.testing.assert_array_equal(signs.predictions_, result.predictions_)
+
+
 @pytest.mark.parametrize("seeding", ["none", *SEEDS])
 def test_every_seeding_gives_the_same_values(seeding):
     X, y = two_classes(45, seed=1)

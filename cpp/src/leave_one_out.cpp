@@ -215,11 +215,13 @@ LeaveOneOutResult leave_one_out(const BoxProblem& problem, const StartPoint& ful
       state.is_enough = [test = SignTest(state, t, distance)] { return test.is_certain(); };
     }
     const Status status = descend(state);
+    state.snap_to_bounds();
+    const double value = decision_value(state, t); // before the box of t is opened again
     lower[t] = problem.lower[t];
     upper[t] = problem.upper[t];
     if (status == Status::interrupted || status == Status::time_limit)
       break;
-    result.values.push_back(decision_value(state, t));
+    result.values.push_back(value);
     result.n_iter.push_back(state.result.n_iter);
     result.statuses.push_back(status);
   }

@@ -51,7 +51,7 @@ double PathWalker::driven_beta(std::size_t i) const {
 void PathWalker::settle_beta(std::size_t i) {
   if (place_[i] == Place::margin) {
     const Bounds b = bounds_of(i, side_[i]);
-    beta_[i] = std::clamp(beta_[i], b.lower, b.upper);
+    beta_[i] = snap_to_box(beta_[i], b.lower, b.upper);
   } else if (place_[i] == Place::above) {
     beta_[i] = upper_scale_[i] * weight(i);
   } else if (place_[i] == Place::below) {

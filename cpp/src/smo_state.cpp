@@ -20,8 +20,6 @@ constexpr std::size_t rows_between_stops = 256;
 constexpr std::size_t few_rows = 16; // that are added at no cost worth counting
 // A sum of changes below this share of their sizes is rounding: the sum was meant to stay.
 constexpr double rounding_of_sum = 1e-8;
-// Closer to a bound than this share of the box is on it.
-constexpr double rounding_of_box = 1e-13;
 
 } // namespace
 
@@ -184,15 +182,8 @@ double SmoState::objective() const {
 }
 
 void SmoState::snap_to_bounds() {
-  for (const std::uint32_t i : movable) {
-    const double margin = rounding_of_box * (problem.upper[i] - problem.lower[i]);
-    if (std::isinf(margin))
-      continue;
-    if (beta[i] - problem.lower[i] <= margin)
-      beta[i] = problem.lower[i];
-    else if (problem.upper[i] - beta[i] <= margin)
-      beta[i] = problem.upper[i];
-  }
+  for (const std::uint32_t i : movable)
+    beta[i] = snap_to_box(beta[i], problem.lower[i], problem.upper[i]);
 }
 
 SolveResult SmoState::finish(Status status) {

@@ -34,8 +34,7 @@ public:
   /// Brings the sum to its total by the moves that cost the objective least: whoever has the most
   /// favourable slope goes to its bound, and so on. Keeps the gradient up to date.
   void restore_sum_greedily();
-  /// Puts what only rounding keeps off a bound on it: one instance that seems free would set the
-  /// bias, where all are bounded and the bias is the middle of an interval.
+  /// Puts what only rounding keeps off a bound on it.
   void snap_to_bounds();
   /// Objective up to a constant, for a gradient that is up to date.
   double objective() const;

@@ -9,6 +9,7 @@ With eps > 0 the objective has a kink at beta_i = 0, hence two slopes:
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .problem import FloatArray, Problem
 
@@ -47,23 +48,55 @@ def kkt_violation(problem: Problem, beta: FloatArray, gradient: FloatArray) -> f
     return max(0.0, down, -up)
 
 
+def find_free(problem: Problem, beta: FloatArray) -> NDArray[np.bool_]:
+    """Strictly inside the box, and off the kink at 0 where there is a tube."""
+    is_free = (beta > problem.lower) & (beta < problem.upper)
+    if problem.epsilon > 0.0:
+        is_free &= beta != 0.0
+    return is_free
+
+
 def bias_from_gradient(problem: Problem, beta: FloatArray, gradient: FloatArray) -> float:
     """The bias: minus the mean slope of the free instances, else the middle of what is allowed."""
     if not problem.has_equality:
         return 0.0
-    is_free = (beta > problem.lower) & (beta < problem.upper)
-    if problem.epsilon > 0.0:
-        is_free &= beta != 0.0
+    is_free = find_free(problem, beta)
     n_free = int(np.count_nonzero(is_free))
     if n_free:
         left, _ = slopes(problem, beta, gradient)
         return -float(np.sum(left, where=is_free)) / n_free
-    down, up = slope_extremes(problem, beta, gradient)
+    return middle_bias(*slope_extremes(problem, beta, gradient))
+
+
+def middle_bias(down: float, up: float) -> float:
+    """LIBSVM's rule where no instance is free: the middle of what the bounded ones allow."""
     if not np.isfinite(down):
         return -up if np.isfinite(up) else 0.0
     if not np.isfinite(up):
         return -down
     return -(down + up) / 2.0
+
+
+def biases_without(problem: Problem, beta: FloatArray, gradient: FloatArray) -> FloatArray:
+    """For each instance the bias without it, where it has no part in w (beta = 0); else nan.
+
+    Where no instance is free, one that has no part in w may still bound the bias.
+    """
+    bias = bias_from_gradient(problem, beta, gradient)
+    found = np.where(beta == 0.0, bias, np.nan)
+    if not problem.has_equality or find_free(problem, beta).any():
+        return found
+    left, right = slopes(problem, beta, gradient)
+    down = np.where(beta > problem.lower, left, -np.inf)
+    up = np.where(beta < problem.upper, right, np.inf)
+    for i in {int(down.argmax()), int(up.argmin())}:
+        if beta[i] == 0.0:
+            others = np.arange(beta.size) != i
+            found[i] = middle_bias(
+                float(np.max(down, where=others, initial=-np.inf)),
+                float(np.min(up, where=others, initial=np.inf)),
+            )
+    return found
 
 
 def objective(problem: Problem, beta: FloatArray, gradient: FloatArray) -> float:

@@ -8,6 +8,7 @@
 
 #include "alphapath/kernel_rows.hpp"
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -25,6 +26,17 @@ struct BoxProblem {
 
   double ridge_of(std::size_t i) const { return ridge.empty() ? 0.0 : ridge[i]; }
 };
+
+/// beta in its box, and on a bound or at 0 (the kink, where there is a tube) where only rounding
+/// keeps it off: one instance that seems free would set the bias, where all are bounded and the
+/// bias is the middle of an interval.
+inline double snap_to_box(double beta, double lower, double upper) {
+  constexpr double rounding = 1e-13; // of the width
+  const double margin = std::isinf(upper - lower) ? 0.0 : rounding * (upper - lower);
+  if (beta <= lower + margin)
+    return lower;
+  return beta >= upper - margin ? upper : std::abs(beta) <= margin ? 0.0 : beta;
+}
 
 /// A feasible beta, with its gradient where the caller has it (empty: the solver computes it).
 struct StartPoint {

@@ -15,6 +15,7 @@ from ..estimators.base import BaseSVM
 from ..estimators.smooth_base import BaseSmooth
 from ..estimators.training import Budget, overall_status, warn_unsolved
 from ..kernels import KernelStore
+from ..optimality import biases_without
 from ..problem import FloatArray
 from ..search.chain import Limits
 from ..search.leave_one_out import Refits, Unfinished, check_seeding, refit_without
@@ -184,7 +185,8 @@ class DualRun(Run):
     def _refit(
         self, column: int, full: Solution, seeding: str, only_errors: bool, limits: Limits
     ) -> None:
-        values = full.decision_values
+        shift = biases_without(full.problem, full.beta, full.gradient) - full.bias
+        values = full.decision_values + np.where(full.beta == 0.0, shift, 0.0)
         # Where the sum follows the weights (one class), every row that trains changes the problem.
         changes = full.beta if full.problem.total_share == 0.0 else full.problem.weights
         needs_refit = changes != 0.0

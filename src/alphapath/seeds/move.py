@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.view import KernelView
+from ..optimality import find_free
 from ..problem import FloatArray, Problem, Start
 from ..solution import Solution
 from .adjust import adjust
@@ -52,11 +53,8 @@ class Move:
         return np.flatnonzero((self.parent.problem.weights == 0.0) & (self.problem.weights > 0.0))
 
     def find_free(self, beta: FloatArray) -> Indices:
-        """M: strictly inside the box, and off the kink at 0 where there is a tube."""
-        is_free = (beta > self.problem.lower) & (beta < self.problem.upper)
-        if self.problem.epsilon > 0.0:
-            is_free &= beta != 0.0
-        return np.flatnonzero(is_free)
+        """M."""
+        return np.flatnonzero(find_free(self.problem, beta))
 
     def find_gradient(self, beta: FloatArray) -> FloatArray:
         """(K + D) beta - r on all instances, from the parent's or anew: the fewer rows."""
