@@ -229,6 +229,26 @@ def test_limits_are_kept_and_told() -> None:
     assert quick.fit_status_ is Status.TIME_LIMIT
 
 
+@pytest.mark.parametrize("scales", [[1e3], [1e-4, 1.0, 2e3], [3.0, 200.0, 2e3, 0.03, 2e-4]])
+@pytest.mark.parametrize("C", [10.0, 1e3])
+def test_features_of_very_different_size(scales: list[float], C: float) -> None:
+    """The step along a large feature is many orders smaller than along the others."""
+    rng = np.random.default_rng(len(scales))
+    X = rng.normal(size=(60, len(scales))) * scales
+    y, qid = rng.integers(3, size=60), rng.integers(3, size=60)
+    model = RankSVM(C=C).fit(X, y, qid)
+    assert model.fit_status_ is Status.SOLVED
+    assert model.certify(X, y, qid).is_optimal(2e-3)
+
+
+def test_rounding_ends_a_fit_and_is_told() -> None:
+    """Values of the kernel of 1e19: no tolerance can be reached."""
+    X, y, qid = generated(19)
+    with pytest.warns(ConvergenceWarning, match="Rounding stopped the solver"):
+        model = RankSVM(C=10.0, kernel="poly", gamma=1.0).fit(X + 1000.0, y, qid)
+    assert model.fit_status_ is Status.STALLED
+
+
 def test_a_kernel_that_is_not_definite_ends() -> None:
     X, y, qid = generated(18)
     with warnings.catch_warnings():

@@ -11,6 +11,7 @@ namespace alphapath {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr std::int64_t passes_between_checks = 1000;
 
 class Descent {
 public:
@@ -56,12 +57,26 @@ public:
         result.status = PairStatus::pass_limit;
         break;
       }
+      if (result.n_passes % passes_between_checks == 0 && has_stalled(result.n_passes)) {
+        result.status = PairStatus::stalled;
+        break;
+      }
     }
     result.beta = std::move(beta_);
     return result;
   }
 
 private:
+  /// Whether the violation, of all pairs, has not fallen during the second half of the passes.
+  bool has_stalled(std::int64_t n_passes) {
+    const double now = violation();
+    if (now < 0.99 * best_violation_) {
+      best_violation_ = now;
+      best_pass_ = n_passes;
+    }
+    return n_passes >= 2 * best_pass_ + 4 * passes_between_checks;
+  }
+
   void activate_all() {
     for (std::size_t q = 0; q < n_active_.size(); ++q)
       n_active_[q] = pairs_.first_pair[q + 1] - pairs_.first_pair[q];
@@ -171,6 +186,8 @@ private:
   std::vector<std::vector<double>> blocks_; // inner products within a query
   std::vector<double> f_, change_;
   std::vector<std::int32_t> rows_;
+  double best_violation_ = infinity;
+  std::int64_t best_pass_ = 0;
   bool is_whole_ = true;
   double highest_ = infinity, lowest_ = -infinity; // gradients beyond which a bound holds firmly
   double largest_ = 0, next_up_ = 0, next_down_ = 0;

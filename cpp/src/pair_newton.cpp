@@ -16,7 +16,10 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double narrowing = 4.0;
 // Of the step, relative to the slope at 0, at which a line search ends.
 constexpr double line_accuracy = 0.1;
-constexpr int max_line_steps = 30;
+constexpr int max_line_steps = 100;
+// By how much a step that was too long is cut while no end below it is known: where features are
+// large and no pair is in the band, the best step is many orders smaller than Newton's.
+constexpr double cut = 16.0;
 
 class Newton {
 public:
@@ -35,11 +38,16 @@ public:
     while (true) {
       evaluate(h);
       const bool is_last = h <= final_width;
+      const double allowed = (is_last ? 0.05 : 0.5) * h;
       // |w - best| <= |g|: no residual is off by more than reach |g|.
-      const double error = reach * std::sqrt(dot(g_, g_));
-      if (error <= (is_last ? 0.05 : 0.5) * h) {
-        if (is_last)
+      const bool is_certain = reach * std::sqrt(dot(g_, g_)) <= allowed;
+      // Where features are large that is out of rounding's reach, long after a step of Newton's
+      // moves no residual by as much.
+      if (is_certain || (find_direction(h) && largest_move() <= allowed)) {
+        if (is_last) {
+          result.status = is_certain ? PairStatus::solved : PairStatus::stalled;
           break;
+        }
         h = std::max(h / narrowing, final_width);
         continue;
       }
@@ -52,7 +60,7 @@ public:
         break;
       }
       ++result.n_passes;
-      if (!find_direction(h) || !step(h)) {
+      if (!has_direction_ || !step(h)) {
         result.status = PairStatus::stalled;
         break;
       }
@@ -94,7 +102,7 @@ private:
       g_[k] = w_[k] - g_[k];
   }
 
-  /// p = -H^-1 g; false where H can not be factored.
+  /// p = -H^-1 g and its scores; false where H can not be factored.
   bool find_direction(double h) {
     std::fill(hessian_.begin(), hessian_.end(), 0.0);
     for (std::size_t q = 0, at = 0; q < pairs_.n_queries(); ++q) {
@@ -113,11 +121,21 @@ private:
     const int d = static_cast<int>(d_), one = 1;
     int info = 0;
     blas().dpotrf("L", &d, hessian_.data(), &d, &info);
-    if (info != 0)
+    has_direction_ = info == 0;
+    if (!has_direction_)
       return false;
     blas().dtrsv("L", "N", "N", &d, hessian_.data(), &d, p_.data(), &one);
     blas().dtrsv("L", "T", "N", &d, hessian_.data(), &d, p_.data(), &one);
+    rows_.scores(0, df_.size(), p_.data(), df_.data());
     return true;
+  }
+
+  /// By which p changes a residual at most.
+  double largest_move() const {
+    double largest = 0;
+    for (std::size_t p = 0; p < pairs_.size(); ++p)
+      largest = std::max(largest, std::abs(df_[better(p)] - df_[worse(p)]));
+    return largest;
   }
 
   /// H += X_q' (L_q X_q).
@@ -147,7 +165,6 @@ private:
 
   /// Goes to where the objective is least along p, nearly. False where it no longer falls.
   bool step(double h) {
-    rows_.scores(0, df_.size(), p_.data(), df_.data());
     const double along = dot(w_, p_), length = dot(p_, p_), at_start = dot(g_, p_);
     if (!(at_start < 0))
       return false;
@@ -159,7 +176,7 @@ private:
       (slope < 0 ? low : high) = s;
       s -= slope / curvature;
       if (!(s > low && s < high))
-        s = high == infinity ? 2 * low : (low + high) / 2;
+        s = high == infinity ? 2 * low : low == 0 ? high / cut : (low + high) / 2;
     }
     for (std::size_t k = 0; k < d_; ++k)
       w_[k] += s * p_[k];
@@ -206,6 +223,7 @@ private:
   std::vector<std::int32_t> all_;
   std::vector<std::uint32_t> band_;
   std::vector<double> hessian_, x_, lx_;
+  bool has_direction_ = false;
 };
 
 } // namespace
