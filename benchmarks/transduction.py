@@ -74,7 +74,7 @@ class ColdRun:
         up = np.where((signs > 0.0) & (slack > 0.0), slack, -np.inf)
         down = np.where((signs < 0.0) & (slack > 0.0), slack, -np.inf)
         i, j = int(np.argmax(up)), int(np.argmax(down))
-        if not up[i] + down[j] > 2.0:
+        if not up[i] + down[j] > 2.0 + 1e-9:
             return False
         self.signs[self.open[[i, j]]] *= -1.0
         return True

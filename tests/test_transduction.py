@@ -47,7 +47,7 @@ def transduce_cold(
             up = np.where((signs[rows] > 0.0) & (slack > 0.0), slack, -np.inf)
             down = np.where((signs[rows] < 0.0) & (slack > 0.0), slack, -np.inf)
             i, j = np.argmax(up), np.argmax(down)
-            if not up[i] + down[j] > 2.0:
+            if not up[i] + down[j] > 2.0 + 1e-9:
                 break
             signs[rows[[i, j]]] *= -1.0
             n_switches += 1

@@ -25,6 +25,9 @@ BoolArray = NDArray[np.bool_]
 FIRST_WEIGHT = 1e-5
 #: Kernel rows, as an event reads them, that a solve with its polish costs for each support vector.
 SOLVE_ROWS = 100.0
+#: Two slacks that sum to more are switched. Each switch lowers the objective by what they have
+#: beyond 2, so that none comes back; rounding must not take part.
+SWITCHED = 2.0 + 1e-9
 
 
 @dataclass(frozen=True)
@@ -184,7 +187,7 @@ class _Run:
         up = np.where((signs > 0.0) & (slack > 0.0), slack, -np.inf)
         down = np.where((signs < 0.0) & (slack > 0.0), slack, -np.inf)
         i, j = int(np.argmax(up)), int(np.argmax(down))
-        if not up[i] + down[j] > 2.0:
+        if not up[i] + down[j] > SWITCHED:
             return False
         pair = self.open[[i, j]].astype(np.int64)
         walker.move(walker.weights, remove=pair)
