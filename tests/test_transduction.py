@@ -115,3 +115,13 @@ def test_weightings() -> None:
     flat = importance_weights(X_train, X_test, gamma=0.5, flatten=0.0)
     np.testing.assert_allclose(flat, 1.0)
     assert np.all(residual_weights([0.0, 1.0, 2.0])[:-1] > residual_weights([0.0, 1.0, 2.0])[1:])
+
+
+def test_slacks_that_tie_are_not_switched_for_ever() -> None:
+    """Equal rows: two slacks sum to 2 but for rounding, and back again after a switch."""
+    rng = np.random.default_rng(275)
+    X = rng.normal(size=(10, 2))[rng.integers(10, size=40)]
+    y = np.where(np.arange(40) < 16, (X[:, 0] > 0.0).astype(int), -1)
+    y[:2] = 0, 1
+    model = TransductiveSVC(C=2.0, gamma=0.1).fit(X, y)
+    assert set(model.transduction_) == {0, 1}
