@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.utils import indexable
 from sklearn.utils.validation import _num_samples
 
 from ..estimators.base import BaseSVM
+from ..estimators.linear import LinearSVC
 from ..estimators.smooth_base import BaseSmooth
 from ..gpu import DeviceStore
 from ..search.chain import Limits
@@ -22,7 +23,8 @@ from ..search.parents import check_seeding
 from .fold_models import FoldModels
 from .fold_sets import Split
 from .fold_table import FoldTable, Scoring, score_accuracy
-from .own import as_own, on_device
+from .linear_folds import LinearFolds, check_linear_seeding
+from .own import as_searched, on_device
 from .smooth_folds import SmoothFolds, check_smooth_seeding
 
 #: X, y and sample_weight.
@@ -57,7 +59,7 @@ def cross_validate(
 
     Parameters
     ----------
-    estimator : SVC, SVR or OneClassSVM, SmoothSVC or SmoothSVR
+    estimator : SVC, SVR, OneClassSVM or LinearSVC, SmoothSVC or SmoothSVR
         Of this library or of scikit-learn. It is not changed.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         For kernel="precomputed", the kernel matrix of all samples.
@@ -80,7 +82,7 @@ def cross_validate(
         (repeated or shuffled cross-validation), from the nearest one solved before. "auto" is
         "greedy": from all data for ten folds or more, else from the nearest fold; it goes on from
         zero where the first folds show that this is cheaper. A smooth SVM knows "auto", from the
-        model on all data, and "none".
+        model on all data, and "none". The folds of a LinearSVC begin from zero, side by side.
     return_train_score, return_estimator, return_indices : bool, default=False
         As in scikit-learn. For an estimator of scikit-learn, so are the returned ones.
     error_score : "raise" or number, default=nan
@@ -123,17 +125,15 @@ def cross_validate(
     array([0.98, 0.98, 0.96])
     """
     begin = time.perf_counter()
-    is_smooth = isinstance(estimator, BaseSmooth)
-    (check_smooth_seeding if is_smooth else check_seeding)(seeding)
-    model = estimator if is_smooth else as_own(on_device(estimator, device))
+    model = as_searched(on_device(estimator, device))
+    make_run, check = choose_run(model)
+    check(seeding)
     sample_weight = read_params(params)
     X, y, groups = indexable(X, y, groups)
     splits = make_splits(cv, X, y, groups, is_classifier(model))
     scorer = choose_scorer(model, y, scoring, error_score == "raise")
-    make_run = SmoothRun if is_smooth else DualRun
     run = make_run(model, (X, y, sample_weight), splits, seeding, return_train_score)
-    is_own = isinstance(estimator, (BaseSVM, BaseSmooth))
-    given = None if is_own or not return_estimator else estimator
+    given = None if type(model) is type(estimator) or not return_estimator else estimator
     scorings = Scoring(scorer, error_score, return_train_score, return_estimator, given)
     table = FoldTable(run.folds, X, y, scorings, time.perf_counter() - begin)
 
@@ -192,6 +192,31 @@ class SmoothRun:
 
     def full_solutions(self) -> list[Any]:
         return list(self.folds.full)
+
+
+class LinearRun:
+    """The folds of a LinearSVC: one reading of the data, on one thread."""
+
+    def __init__(
+        self, model: LinearSVC, data: Data, splits: list[Split], seeding: str, keep_train: bool
+    ) -> None:
+        self.folds = LinearFolds(model, *data, splits)
+        self.keep_train = keep_train
+
+    def solve(self, n_jobs: int | None) -> Iterator[tuple[int, list[Any]]]:
+        return self.folds.solve(self.keep_train)
+
+    def full_solutions(self) -> list[Any]:
+        return []
+
+
+def choose_run(model: Any) -> tuple[Any, Callable[[str], None]]:
+    """How the folds of a model are solved, and what checks the name of the seeding."""
+    if isinstance(model, BaseSmooth):
+        return SmoothRun, check_smooth_seeding
+    if isinstance(model, LinearSVC):
+        return LinearRun, check_linear_seeding
+    return DualRun, check_seeding
 
 
 def choose_scorer(model: Any, y: Any, scoring: Any, raises: bool) -> Any:

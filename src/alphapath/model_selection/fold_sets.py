@@ -60,6 +60,10 @@ class FoldSets:
             except ValueError as error:
                 self.errors[h] = error
 
+    @property
+    def n_rows(self) -> int:
+        return int(self.rows.weights.size)
+
     def training_set(self, fold: int) -> TrainingSet:
         """The training set of a fold; refuses what fit would refuse."""
         found = self._sets.get(fold)

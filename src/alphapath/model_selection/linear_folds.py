@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from ..estimators import training
 from ..estimators.labels import encode_labels
 from ..estimators.linear import LinearSVC
 from ..margin_problem import MarginProblem
@@ -36,13 +37,22 @@ from .fold_sets import Split
 from .primal_folds import ColumnFit, Visit, Wanted
 
 
+def check_linear_seeding(seeding: str) -> None:
+    """Refuse the seeds of dual problems in one sentence."""
+    if seeding not in ("auto", "none"):
+        raise ValueError(
+            f"seeding is {seeding!r}; for a LinearSVC it must be 'auto' (from the next smaller C) "
+            f"or 'none' (from zero)."
+        )
+
+
 class LinearFolds:
     """The fits of every fold at every C, and the fitted estimator of a fold from them.
 
     Parameters
     ----------
     estimator : LinearSVC
-        Its C is not used.
+        Its C is used by `solve` alone.
     X, y, sample_weight
         As in its fit.
     splits : sequence of (train, test)
@@ -59,7 +69,7 @@ class LinearFolds:
     ) -> None:
         self.model: LinearSVC = clone(estimator)
         self.model._validate_params()
-        self.model.C = 1.0
+        self._own_C, self.model.C = self.model.C, 1.0
         self.X, self.class_codes, self.sample = self.model._prepare(X, y, sample_weight)
         self.splits = splits
         self.rows = read_rows(self.X)
@@ -75,6 +85,10 @@ class LinearFolds:
         self._whole: FloatArray | None = None
         #: That of the last visit.
         self.C = 1.0
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.sample.size)
 
     @property
     def n_classes(self) -> int:
@@ -141,6 +155,25 @@ class LinearFolds:
 
     # -- along C
 
+    def solve(self, keep_train: bool) -> Iterator[tuple[int, list[ColumnFit]]]:
+        """The fits of each fold at the C of the estimator; none for a fold that was refused."""
+        yield from ((h, []) for h in self.errors)
+        for _, h, fits in self.walk([self._own_C], Wanted(has_train=keep_train)):
+            if not self._is_alone(h):
+                self._warn(fits)
+            yield h, fits
+
+    def _is_alone(self, fold: int) -> bool:
+        """Whether a fold is fitted for itself."""
+        return not self._is_newton or self.codes[fold].size < self.n_classes
+
+    def _warn(self, fits: Sequence[ColumnFit]) -> None:
+        """Say what a fit says that was stopped."""
+        model, infos = self.model, [fit.info for fit in fits]
+        budget = training.Budget(model.tol, model.max_iter, model.time_limit)
+        worst = max(info.kkt_violation for info in infos)
+        training.warn_unsolved(training.overall_status(infos), budget, worst)
+
     def walk(self, factors: Sequence[float], wanted: Wanted) -> Iterator[Visit]:
         """Every fold at every C, ascending within a fold."""
         for group in self.groups():
@@ -150,7 +183,7 @@ class LinearFolds:
         self, group: Sequence[int], factors: Sequence[float], wanted: Wanted
     ) -> Iterator[Visit]:
         """The folds of one group of `groups()`."""
-        if not self._is_newton or self.codes[group[0]].size < self.n_classes:
+        if self._is_alone(group[0]):
             yield from self._fit_alone(group[0], factors, wanted)
             return
         weights = [self.weights_of(h) for h in group]

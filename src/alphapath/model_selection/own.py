@@ -33,7 +33,7 @@ def on_device(estimator: Any, device: str | None) -> Any:
 
 
 def as_searched(estimator: Any) -> Any:
-    """An estimator of this library that SVMSearchCV knows, with the same parameters."""
+    """An estimator of this library, in the dual or in the primal, with the same parameters."""
     if isinstance(estimator, svm.LinearSVC):
         return LinearSVC.from_sklearn(clone(estimator))
     return estimator if isinstance(estimator, PRIMAL) else as_own(estimator)
@@ -50,7 +50,8 @@ def as_own(estimator: Any) -> BaseSVM:
     raise TypeError(
         f"{type(estimator).__name__} can not be begun from another solution; supported are SVC, "
         f"SVR and OneClassSVM of alphapath and of sklearn.svm, SmoothSVC and SmoothSVR "
-        f"(SVMSearchCV also takes LinearSVC, and a Pipeline that ends with one of these). For "
+        f"(cross_validate and SVMSearchCV also take LinearSVC, and SVMSearchCV a Pipeline that "
+        f"ends with one of these). For "
         f"QuadraticLossSVC there is cross_validate_path, for OneClassMaxMinOver OneClassSearch; "
         f"for other estimators use sklearn.model_selection."
     )

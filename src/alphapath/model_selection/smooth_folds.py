@@ -97,6 +97,10 @@ class SmoothFolds:
                 self.errors[h] = error
 
     @property
+    def n_rows(self) -> int:
+        return int(self.rows.weights.size)
+
+    @property
     def n_classes(self) -> int:
         """2 where there are no classes: one problem."""
         return len(self.model.classes_) if self.model._targets == "labels" else 2
