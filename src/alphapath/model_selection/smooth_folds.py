@@ -22,9 +22,9 @@ from ..margin_problem import MarginProblem
 from ..margin_solution import MarginSolution
 from ..problem import FloatArray
 from ..solvers import smooth_newton
-from .fold_sets import Split
+from .fold_sets import Split, find_classes
 from .fold_table import take_rows
-from .primal_folds import ColumnFit, Visit, Wanted
+from .primal_folds import ColumnFit, Visit, Wanted, read_columns
 
 SEEDINGS = ("auto", "none")
 #: Bytes that the Hessians of folds solved side by side may take together.
@@ -87,14 +87,10 @@ class SmoothFolds:
             place = np.argsort(order)
             self.own = [(place[train], place[test]) for train, test in splits]
         self.full: list[MarginSolution] = []
-        self.errors: dict[int, Exception] = {}
-        self.codes: dict[int, NDArray[np.intp]] = {}
         self.models: dict[int, BaseSmooth] = {}
-        for h, (train, _) in enumerate(self.own):
-            try:
-                self.codes[h] = self._check_classes(train)
-            except ValueError as error:
-                self.errors[h] = error
+        self.codes, self.errors = find_classes(
+            len(splits), lambda h: self._check_classes(self.own[h][0])
+        )
 
     @property
     def n_rows(self) -> int:
@@ -236,16 +232,7 @@ class SmoothFolds:
         if keep_train:
             inner = model._decision_values(take_rows(model, rows, train, train))
         coefs = model.coef_ if model._is_linear else model.kernel_coef_
-        return [
-            ColumnFit(
-                coef,
-                float(model.intercept_[k]),
-                model.solve_info_[k],
-                values[:, k],
-                None if inner is None else inner[:, k],
-            )
-            for k, coef in enumerate(coefs)
-        ]
+        return read_columns(model, coefs, values, inner)
 
     def fitted(
         self, fold: int, fits: Sequence[ColumnFit], *, for_values: bool = False
