@@ -11,6 +11,7 @@ from typing import Any
 from benchmarks.registry import Options
 from benchmarks.report import Report
 from benchmarks.smooth_cases import CASES, Case
+from benchmarks.smooth_jobs import WHOLE_CALL
 
 COLUMNS = {
     "case": "case",
@@ -68,11 +69,42 @@ def find_failures(rows: list[dict[str, Any]]) -> list[str]:
     return failures
 
 
+def summarise(rows: list[dict[str, Any]]) -> str:
+    """The ratios that matter of one case, in one sentence."""
+    seconds = {(row["task"], row["who"]): row["seconds"] for row in rows}
+
+    def times(task: str, who: str) -> str | None:
+        found, own = seconds.get((task, who)), seconds.get((task, "auto"))
+        return None if found is None or own is None else f"{task} {found / own:.3g}x over {who}"
+
+    parts = [
+        times(task, who)
+        for task in ("leave-one-out", "10 folds", WHOLE_CALL)
+        for who in ("LinearSVC", "SVC", "auto, cold")
+    ]
+    moved = seconds["c * 1.1", "auto"] / seconds["fit", "auto"]
+    turns = [
+        (seconds[task, "auto"] / found, task)
+        for (task, who), found in seconds.items()
+        if who.startswith("the better")
+    ]
+    worst, task = max(turns)
+    errors = [row["error"] for row in rows if row.get("is_ours") and row.get("error") is not None]
+    parts += [
+        f"c * 1.1 for {moved:.0%} of a fit",
+        f"auto at most {worst:.3g} of the better strategy ({task})",
+        f"models within {max(errors):.1e} of fresh ones",
+    ]
+    return f"{rows[0]['case']}: {'; '.join(part for part in parts if part)}."
+
+
 def run(options: Options) -> Report:
     report = Report("smooth", COLUMNS)
     for case in CASES:
         if options.wants(case.title) and not (options.is_quick and case.is_large):
-            report.rows += run_case(case, options)
+            rows = run_case(case, options)
+            report.rows += rows
+            report.notes.append(summarise(rows))
     report.failures += find_failures(report.rows)
     report.notes += [
         "c = 1; one thread on one core; the least of the repeats. Leave-one-out and folds of our "

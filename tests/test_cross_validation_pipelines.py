@@ -233,5 +233,5 @@ def test_what_has_no_folds_to_share_is_refused():
         cross_validate(make_pipeline(StandardScaler(), SVC()), X, y, cv=[(rows, rows[:50])])
     with pytest.raises(SolverMismatch, match=r"one kernel for all folds.* no preprocessing"):
         cross_validate(make_pipeline(StandardScaler(), SVC()), X, y, seeding="decremental")
-    with pytest.raises(TypeError, match=r"a Pipeline .* is taken by cross_validate"):
+    with pytest.raises(TypeError, match=r"cross_validate and SVMSearchCV .* a Pipeline"):
         leave_one_out(make_pipeline(StandardScaler(), SVC()), X, y)

@@ -75,8 +75,6 @@ class SmoothSVC(ClassifierMixin, BaseSmooth):
 
     _targets: ClassVar[Literal["labels"]] = "labels"
     _loss = "squared_hinge"
-    #: Columns of cross_validate for folds that lack classes.
-    decision_function_shape: ClassVar[str] = "ovr"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseSmooth._parameter_constraints,
         "class_weight": [StrOptions({"balanced"}), dict, None],

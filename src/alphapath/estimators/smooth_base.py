@@ -122,10 +122,19 @@ class BaseSmooth(BaseEstimator):
             return validate_data(self, X, **options)
         return validate_data(self, X, *y, y_numeric=self._targets == "numbers", **options)
 
-    def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> SmoothRows:
-        """The checked instances; sets the kernel, which may depend on the data."""
+    def _prepare(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        order: NDArray[np.intp] | None = None,
+    ) -> SmoothRows:
+        """The checked instances, in this order; sets the kernel, which may depend on the data."""
         X, y = self._check_rows(X, y)
         weights = training.check_weights(sample_weight, X)
+        if order is not None:
+            X = X[np.ix_(order, order)] if self.kernel == "precomputed" else X[order]
+            y, weights = y[order], weights[order]
         targets = self._check_targets(y, weights)
         self._gamma = 0.0
         is_given = self.kernel == "precomputed" or callable(self.kernel)

@@ -13,6 +13,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 from sklearn.utils.validation import _num_samples
 
+from ..estimators.linear import LinearSVC
 from ..estimators.smooth_base import BaseSmooth
 from ..search.chain import Limits
 from ..search.folds import solve_chains
@@ -20,7 +21,8 @@ from ..search.parents import check_seeding
 from .fold_models import FoldModels
 from .fold_sets import Split
 from .fold_table import FoldTable, Scoring, score_accuracy
-from .own import as_own, has_preprocessing, last_step, on_device
+from .linear_folds import LinearFolds, check_linear_seeding
+from .own import as_searched, has_preprocessing, last_step, on_device
 from .pipeline_folds import PipelineFolds
 from .smooth_folds import SmoothFolds, check_smooth_seeding
 
@@ -56,9 +58,10 @@ def cross_validate(
 
     Parameters
     ----------
-    estimator : SVC, SVR or OneClassSVM, or a Pipeline that ends with one; SmoothSVC or SmoothSVR
-        Of this library or of scikit-learn. It is not changed. Preprocessing is fitted on the
-        training rows of each fold, which then has a kernel of its own.
+    estimator : SVC, SVR or OneClassSVM, or a Pipeline that ends with one
+        Or a LinearSVC, SmoothSVC or SmoothSVR; of this library or of scikit-learn. It is not
+        changed. Preprocessing is fitted on the training rows of each fold, which then has a kernel
+        of its own.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         For kernel="precomputed", the kernel matrix of all samples.
     y : array-like of shape (n_samples,), default=None
@@ -81,7 +84,7 @@ def cross_validate(
         (repeated or shuffled cross-validation), from the nearest one solved before. "auto" is
         "greedy": from all data for ten folds or more, else from the nearest fold; it goes on from
         zero where the first folds show that this is cheaper. A smooth SVM knows "auto", from the
-        model on all data, and "none".
+        model on all data, and "none". The folds of a LinearSVC begin from zero, side by side.
     return_train_score, return_estimator, return_indices : bool, default=False
         As in scikit-learn. For an estimator of scikit-learn, so are the returned ones.
     error_score : "raise" or number, default=nan
@@ -124,10 +127,8 @@ def cross_validate(
     array([0.98, 0.98, 0.96])
     """
     begin = time.perf_counter()
-    _, last = last_step(estimator)
-    is_smooth = isinstance(last, BaseSmooth)
-    (check_smooth_seeding if is_smooth else check_seeding)(seeding)
-    model = last if is_smooth else as_own(on_device(last, device))
+    model = as_searched(on_device(last_step(estimator)[1], device))
+    check_seeding_of(model, seeding)
     X, y, groups = indexable(X, y, groups)
     splits = make_splits(cv, X, y, groups, is_classifier(model))
     scorer = choose_scorer(model, y, scoring, error_score == "raise")
@@ -153,22 +154,35 @@ def cross_validate(
     return collect()
 
 
+def check_seeding_of(model: Any, seeding: str) -> None:
+    """Refuse a seeding that the folds of the model do not know in one sentence."""
+    if isinstance(model, BaseSmooth):
+        check_smooth_seeding(seeding)
+    elif isinstance(model, LinearSVC):
+        check_linear_seeding(seeding)
+    else:
+        check_seeding(seeding)
+
+
 def make_run(
     estimator: Any, model: Any, data: Data, splits: list[Split], seeding: str, keep_train: bool
-) -> DualRun | SmoothRun:
+) -> DualRun | SmoothRun | LinearRun:
     """The folds of `model`, the last step of `estimator` or the estimator itself."""
     X, y, params = data
+    is_primal = isinstance(model, (BaseSmooth, LinearSVC))
     if has_preprocessing(estimator):
-        if isinstance(model, BaseSmooth):
+        if is_primal:
             raise TypeError(
-                f"A Pipeline that ends with {type(model).__name__} has no folds that share "
-                f"anything; use SVMSearchCV with one value of c, or sklearn.model_selection."
+                f"The folds of a Pipeline that ends with {type(model).__name__} share nothing; "
+                f"use SVMSearchCV with one value of C, or sklearn.model_selection."
             )
         return DualRun(PipelineFolds(estimator, model, data, splits), seeding, keep_train)
-    sample_weight = read_params(params, last_step(estimator)[0])
+    rows = (X, y, read_params(params, last_step(estimator)[0]))
     if isinstance(model, BaseSmooth):
-        return SmoothRun(SmoothFolds(model, X, y, sample_weight, splits), seeding, keep_train)
-    return DualRun(FoldModels(model, X, y, sample_weight, splits), seeding, keep_train)
+        return SmoothRun(SmoothFolds(model, *rows, splits), seeding, keep_train)
+    if isinstance(model, LinearSVC):
+        return LinearRun(LinearFolds(model, *rows, splits), keep_train)
+    return DualRun(FoldModels(model, *rows, splits), seeding, keep_train)
 
 
 class DualRun:
@@ -205,6 +219,19 @@ class SmoothRun:
 
     def full_solutions(self) -> list[Any]:
         return list(self.folds.full)
+
+
+class LinearRun:
+    """The folds of a LinearSVC: one reading of the data, on one thread."""
+
+    def __init__(self, folds: LinearFolds, keep_train: bool) -> None:
+        self.folds, self.keep_train = folds, keep_train
+
+    def solve(self, n_jobs: int | None) -> Iterator[tuple[int, list[Any]]]:
+        return self.folds.solve(self.keep_train)
+
+    def full_solutions(self) -> list[Any]:
+        return []
 
 
 def choose_scorer(model: Any, y: Any, scoring: Any, raises: bool) -> Any:

@@ -7,7 +7,7 @@ and "balanced" class weights.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,20 @@ class TrainingSet:
     codes: NDArray[np.intp]  # the classes present, by their number in all data
 
 
+def find_classes(
+    n_folds: int, find: Callable[[int], NDArray[np.intp]]
+) -> tuple[dict[int, NDArray[np.intp]], dict[int, Exception]]:
+    """The classes present in each fold, and why the other folds were refused."""
+    codes: dict[int, NDArray[np.intp]] = {}
+    errors: dict[int, Exception] = {}
+    for h in range(n_folds):
+        try:
+            codes[h] = find(h)
+        except ValueError as error:
+            errors[h] = error
+    return codes, errors
+
+
 class FoldSets:
     """The training set of every fold, for one model.
 
@@ -53,13 +67,11 @@ class FoldSets:
     def __init__(self, model: BaseSVM, rows: MergedRows, splits: Sequence[Split]) -> None:
         self.model, self.rows, self.splits = model, rows, splits
         self._sets: dict[int, TrainingSet] = {}
-        self.errors: dict[int, Exception] = {}
-        self.codes: dict[int, NDArray[np.intp]] = {}
-        for h in range(len(splits)):
-            try:
-                self.codes[h] = self.training_set(h).codes
-            except ValueError as error:
-                self.errors[h] = error
+        self.codes, self.errors = find_classes(len(splits), lambda h: self.training_set(h).codes)
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.rows.weights.size)
 
     def training_set(self, fold: int) -> TrainingSet:
         """The training set of a fold; refuses what fit would refuse."""

@@ -47,10 +47,12 @@ class Scoring:
 class Folds(Protocol):
     """What the table asks of the folds of a model."""
 
-    rows: Any  # with the weights of all rows
     splits: Sequence[Split]
     errors: dict[int, Exception]  # of the folds that were refused
     codes: dict[int, Indices]  # the classes present in the others
+
+    @property
+    def n_rows(self) -> int: ...
 
     @property
     def n_classes(self) -> int: ...
@@ -81,7 +83,7 @@ class FoldTable:
         self.status = np.full(n, int(Status.INTERRUPTED))
         self.seed = np.full(n, "", dtype=object)
         self._sums: FloatArray | None = None
-        self._n_held_out = np.zeros(folds.rows.weights.size)
+        self._n_held_out = np.zeros(folds.n_rows)
 
     def add(self, fold: int, fits: Sequence[Any]) -> None:
         """Enter one fold, scored; without fits it is one that was refused."""
@@ -246,7 +248,7 @@ def take_rows(model: Any, X: Any, rows: Any, train: Any) -> Any:
     """Rows of X as `model` would be given them; against the training rows where X is the kernel."""
     if isinstance(model, Pipeline):
         return _safe_split(model, X, None, rows, train)[0]
-    if model.kernel == "precomputed":
+    if getattr(model, "kernel", "linear") == "precomputed":
         return np.asarray(X)[np.ix_(rows, train)]
     return index_rows(X, rows)
 
@@ -292,7 +294,7 @@ def spread_columns(model: Any, found: FloatArray, codes: Any, n_classes: int) ->
     One column a class: the smallest number for a class that is not there, as in scikit-learn. One
     column a pair: nan for a pair that is not there.
     """
-    if model.decision_function_shape == "ovr":
+    if getattr(model, "decision_function_shape", "ovr") == "ovr":
         values = np.full((found.shape[0], n_classes), np.finfo(np.float64).min)
         values[:, codes] = np.stack([-found, found], axis=1) if codes.size == 2 else found
         return values

@@ -18,22 +18,30 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from ..estimators import training
 from ..estimators.labels import encode_labels
 from ..estimators.linear import LinearSVC
 from ..margin_problem import MarginProblem
 from ..problem import FloatArray
-from ..solution import Info, Status
 from ..solvers.lapack import single_threaded
 from ..solvers.margin_newton import (
     MAX_TOGETHER,
-    JointPaths,
-    NewtonPath,
     can_go_together,
     keeps_gram,
 )
 from ..solvers.margin_rows import read_rows
-from .fold_sets import Split
-from .primal_folds import ColumnFit, Visit, Wanted
+from .fold_sets import Split, find_classes
+from .linear_columns import Alone, Together
+from .primal_folds import ColumnFit, Visit, Wanted, read_columns
+
+
+def check_linear_seeding(seeding: str) -> None:
+    """Refuse the seeds of dual problems in one sentence."""
+    if seeding not in ("auto", "none"):
+        raise ValueError(
+            f"seeding is {seeding!r}; for a LinearSVC it must be 'auto' (from the next smaller C) "
+            f"or 'none' (from zero)."
+        )
 
 
 class LinearFolds:
@@ -42,7 +50,7 @@ class LinearFolds:
     Parameters
     ----------
     estimator : LinearSVC
-        Its C is not used.
+        Its C is used by `solve` alone.
     X, y, sample_weight
         As in its fit.
     splits : sequence of (train, test)
@@ -59,22 +67,22 @@ class LinearFolds:
     ) -> None:
         self.model: LinearSVC = clone(estimator)
         self.model._validate_params()
-        self.model.C = 1.0
+        self._own_C, self.model.C = self.model.C, 1.0
         self.X, self.class_codes, self.sample = self.model._prepare(X, y, sample_weight)
         self.splits = splits
         self.rows = read_rows(self.X)
-        self.errors: dict[int, Exception] = {}
-        self.codes: dict[int, NDArray[np.intp]] = {}
+        self.codes, self.errors = find_classes(
+            len(splits), lambda h: self._find_classes(splits[h][0])
+        )
         self.models: dict[int, LinearSVC] = {}
-        for h, (train, _) in enumerate(splits):
-            try:
-                self.codes[h] = self._find_classes(train)
-            except ValueError as error:
-                self.errors[h] = error
         self.problems = self.model._problems_on(self.X, self.class_codes, self.sample)
         self._whole: FloatArray | None = None
         #: That of the last visit.
         self.C = 1.0
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.sample.size)
 
     @property
     def n_classes(self) -> int:
@@ -141,6 +149,25 @@ class LinearFolds:
 
     # -- along C
 
+    def solve(self, keep_train: bool) -> Iterator[tuple[int, list[ColumnFit]]]:
+        """The fits of each fold at the C of the estimator; none for a fold that was refused."""
+        yield from ((h, []) for h in self.errors)
+        for _, h, fits in self.walk([self._own_C], Wanted(has_train=keep_train)):
+            if not self._is_alone(h):
+                self._warn(fits)
+            yield h, fits
+
+    def _is_alone(self, fold: int) -> bool:
+        """Whether a fold is fitted for itself."""
+        return not self._is_newton or self.codes[fold].size < self.n_classes
+
+    def _warn(self, fits: Sequence[ColumnFit]) -> None:
+        """Say what a fit says that was stopped."""
+        model, infos = self.model, [fit.info for fit in fits]
+        budget = training.Budget(model.tol, model.max_iter, model.time_limit)
+        worst = max(info.kkt_violation for info in infos)
+        training.warn_unsolved(training.overall_status(infos), budget, worst)
+
     def walk(self, factors: Sequence[float], wanted: Wanted) -> Iterator[Visit]:
         """Every fold at every C, ascending within a fold."""
         for group in self.groups():
@@ -150,7 +177,7 @@ class LinearFolds:
         self, group: Sequence[int], factors: Sequence[float], wanted: Wanted
     ) -> Iterator[Visit]:
         """The folds of one group of `groups()`."""
-        if not self._is_newton or self.codes[group[0]].size < self.n_classes:
+        if self._is_alone(group[0]):
             yield from self._fit_alone(group[0], factors, wanted)
             return
         weights = [self.weights_of(h) for h in group]
@@ -190,7 +217,7 @@ class LinearFolds:
             if k > 0 and wanted.is_late:
                 return
             if walker is None or not wanted.is_warm:
-                kind = _Together if len(group) > 1 else _Alone
+                kind = Together if len(group) > 1 else Alone
                 walker = kind(self, group, problems, grams, wanted)
             with single_threaded():
                 fits = walker.step(1.0 if self.model.lam is not None else factor)
@@ -233,18 +260,8 @@ class LinearFolds:
             self.models[fold] = model
             values = model._decision_values(self.X[test])
             inner = model._decision_values(X) if wanted.has_train else None
-            fits = [
-                ColumnFit(
-                    coef,
-                    float(model.intercept_[j]),
-                    model.solve_info_[j],
-                    values[:, j],
-                    None if inner is None else inner[:, j],
-                )
-                for j, coef in enumerate(model.coef_)
-            ]
             self.C = factor
-            yield k, fold, fits
+            yield k, fold, read_columns(model, model.coef_, values, inner)
 
     def fitted(self, fold: int, fits: Sequence[Any], *, for_values: bool = False) -> LinearSVC:
         """The estimator as its fit on the training rows would have left it."""
@@ -252,67 +269,3 @@ class LinearFolds:
         model.C = self.C
         model._take(fits)
         return model
-
-
-class _Together:
-    """One column of several folds, side by side."""
-
-    def __init__(
-        self,
-        folds: LinearFolds,
-        group: Sequence[int],
-        problems: list[MarginProblem],
-        grams: list[FloatArray],
-        wanted: Wanted,
-    ) -> None:
-        self.folds, self.group, self.wanted = folds, group, wanted
-        self.paths = JointPaths(
-            problems,
-            folds.model._limits,
-            rows=folds.rows,
-            grams=grams,
-            signs_only=wanted.is_sign_enough and len(folds.problems) == 1,
-        )
-
-    def step(self, C: float) -> list[ColumnFit]:
-        begin = time.perf_counter()
-        results, held_out = self.paths.step(C)
-        seconds = (time.perf_counter() - begin) / len(self.group)
-        fits = []
-        for f, (h, result) in enumerate(zip(self.group, results, strict=True)):
-            coef, bias = self.paths.solution(f)
-            info = Info(
-                status=Status(result.status),
-                objective=result.objective,
-                duality_gap=result.gap,
-                kkt_violation=float(np.sqrt(2.0 * result.gap)),
-                n_iter=result.n_iter,
-                solve_time=seconds,
-            )
-            train, test = self.folds.splits[h]
-            inner = self.folds.values(coef, bias, train) if self.wanted.has_train else None
-            fits.append(ColumnFit(coef, bias, info, held_out[test], inner))
-        return fits
-
-
-class _Alone:
-    """One column of one fold."""
-
-    def __init__(
-        self,
-        folds: LinearFolds,
-        group: Sequence[int],
-        problems: list[MarginProblem],
-        grams: list[FloatArray],
-        wanted: Wanted,
-    ) -> None:
-        self.folds, self.fold, self.wanted = folds, group[0], wanted
-        self.path = NewtonPath(problems[0], folds.model._limits, rows=folds.rows)
-
-    def step(self, C: float) -> list[ColumnFit]:
-        info, coef, bias = self.path.step(C)
-        if info.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        train, test = self.folds.splits[self.fold]
-        inner = self.folds.values(coef, bias, train) if self.wanted.has_train else None
-        return [ColumnFit(coef, bias, info, self.folds.values(coef, bias, test), inner)]

@@ -34,7 +34,7 @@ def on_device(estimator: Any, device: str | None) -> Any:
 
 
 def as_searched(estimator: Any) -> Any:
-    """An estimator of this library that SVMSearchCV knows, with the same parameters."""
+    """An estimator of this library, in the dual or in the primal, with the same parameters."""
     if isinstance(estimator, svm.LinearSVC):
         return LinearSVC.from_sklearn(clone(estimator))
     return estimator if isinstance(estimator, PRIMAL) else as_own(estimator)
@@ -50,9 +50,9 @@ def as_own(estimator: Any) -> BaseSVM:
             return converted
     raise TypeError(
         f"{type(estimator).__name__} can not be begun from another solution; supported are SVC, "
-        f"SVR and OneClassSVM of alphapath and of sklearn.svm, SmoothSVC and SmoothSVR; a "
-        f"Pipeline that ends with an SVM is taken by cross_validate and SVMSearchCV, LinearSVC "
-        f"by the latter. For "
+        f"SVR and OneClassSVM of alphapath and of sklearn.svm, SmoothSVC and SmoothSVR. "
+        f"cross_validate and SVMSearchCV also take LinearSVC, and a Pipeline that ends with an "
+        f"SVM. For "
         f"QuadraticLossSVC there is cross_validate_path, for OneClassMaxMinOver OneClassSearch; "
         f"for other estimators use sklearn.model_selection."
     )

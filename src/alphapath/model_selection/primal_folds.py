@@ -23,6 +23,22 @@ class ColumnFit:
     train_values: FloatArray | None
 
 
+def read_columns(
+    model: Any, coefs: FloatArray, test_values: FloatArray, train_values: FloatArray | None
+) -> list[ColumnFit]:
+    """What is kept of a fitted model; values have one column a problem."""
+    return [
+        ColumnFit(
+            coef,
+            float(model.intercept_[j]),
+            model.solve_info_[j],
+            test_values[:, j],
+            None if train_values is None else train_values[:, j],
+        )
+        for j, coef in enumerate(coefs)
+    ]
+
+
 #: One C of one fold: the number of the C, that of the fold, and a fit a column.
 Visit = tuple[int, int, list[ColumnFit]]
 

@@ -27,7 +27,7 @@ from ..search.node import Chain
 from ..search.plan import Group, Plan, climb
 from .fold_models import knowing
 from .fold_table import index_rows, take_rows
-from .linear_folds import LinearFolds
+from .linear_folds import LinearFolds, check_linear_seeding
 from .primal_folds import ColumnFit, PrimalFolds, Wanted
 from .search_grid import Model
 from .search_rows import transform_fold
@@ -55,15 +55,6 @@ def plan_primal(
             steps = [climb(fold, m, h * m, seed) for h, fold in enumerate(folds)]
             chains.append(group.as_chain(folds, (step for part in steps for step in part)))
     return Plan("along_c" if seeding == "auto" else "independent", tuple(chains))
-
-
-def check_linear_seeding(seeding: str) -> None:
-    """Refuse the seeds of dual problems in one sentence."""
-    if seeding not in ("auto", "none"):
-        raise ValueError(
-            f"seeding is {seeding!r}; for a LinearSVC it must be 'auto' (from the next smaller C) "
-            f"or 'none' (from zero)."
-        )
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.utils.validation import _num_samples
 
 from ..estimators.smooth_base import GAMMA_KERNELS, BaseSmooth
 from ..margin_problem import MarginProblem
 from ..margin_solution import MarginSolution
 from ..problem import FloatArray
 from ..solvers import smooth_newton
-from .fold_sets import Split
+from .fold_sets import Split, find_classes
 from .fold_table import take_rows
-from .primal_folds import ColumnFit, Visit, Wanted
+from .primal_folds import ColumnFit, Visit, Wanted, read_columns
 
 SEEDINGS = ("auto", "none")
 #: Bytes that the Hessians of folds solved side by side may take together.
@@ -43,6 +44,16 @@ def count_active(solution: MarginSolution) -> int:
     """Instances with a loss."""
     slopes = solution.problem.weights * solution.problem.slopes(solution.decision_values)
     return int(np.count_nonzero(slopes))
+
+
+def sort_by_fold(n: int, splits: Sequence[Split]) -> NDArray[np.intp]:
+    """Rows such that those that are first held out together are next to each other."""
+    first = np.full(n, len(splits))
+    for h in range(len(splits) - 1, -1, -1):
+        is_out = np.ones(n, dtype=bool)
+        is_out[splits[h][0]] = False
+        first[is_out] = h
+    return np.argsort(first, kind="stable")
 
 
 class SmoothFolds:
@@ -67,18 +78,23 @@ class SmoothFolds:
     ) -> None:
         self.model: BaseSmooth = clone(estimator)
         self.model._validate_params()
-        self.rows = self.model._prepare(X, y, sample_weight)
-        self.problems = self.model._make_problems(self.rows)
         self.splits = splits
+        order = None if self.model._is_linear else sort_by_fold(_num_samples(X), splits)
+        self.rows = self.model._prepare(X, y, sample_weight, order)
+        self.problems = self.model._make_problems(self.rows)
+        self.own = splits  # in the order of `rows`
+        if order is not None:
+            place = np.argsort(order)
+            self.own = [(place[train], place[test]) for train, test in splits]
         self.full: list[MarginSolution] = []
-        self.errors: dict[int, Exception] = {}
-        self.codes: dict[int, NDArray[np.intp]] = {}
         self.models: dict[int, BaseSmooth] = {}
-        for h, (train, _) in enumerate(splits):
-            try:
-                self.codes[h] = self._check_classes(train)
-            except ValueError as error:
-                self.errors[h] = error
+        self.codes, self.errors = find_classes(
+            len(splits), lambda h: self._check_classes(self.own[h][0])
+        )
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.rows.weights.size)
 
     @property
     def n_classes(self) -> int:
@@ -121,7 +137,7 @@ class SmoothFolds:
         model = self.model
         shares = model.gamma != "scale" or model.kernel not in GAMMA_KERNELS
         together = []
-        for h, (train, _) in enumerate(self.splits):
+        for h, (train, _) in enumerate(self.own):
             is_plain = shares and h in self.codes and self.codes[h].size == self.n_classes
             if is_plain and not model._is_linear:
                 is_plain = np.unique(train).size == train.size
@@ -174,7 +190,7 @@ class SmoothFolds:
 
     def _weights_of(self, fold: int) -> FloatArray:
         """c_i / 2 of the fold; what a class weighs is found from its own training rows."""
-        train, _ = self.splits[fold]
+        train, _ = self.own[fold]
         n = self.rows.weights.size
         times = np.bincount(train, minlength=n)
         model = copy.copy(self.model)
@@ -188,11 +204,11 @@ class SmoothFolds:
         if self.model._is_linear:
             return problem
         is_out = np.ones(base.n, dtype=bool)
-        is_out[self.splits[fold][0]] = False
+        is_out[self.own[fold][0]] = False
         return problem.with_held_out(is_out, is_out)
 
     def _reduce(self, fold: int, solution: MarginSolution, keep_train: bool) -> ColumnFit:
-        train, test = self.splits[fold]
+        train, test = self.own[fold]
         values = solution.decision_values
         return ColumnFit(
             solution.coef if self.model._is_linear else solution.coef[train],
@@ -203,7 +219,7 @@ class SmoothFolds:
         )
 
     def _fit_alone(self, fold: int, keep_train: bool) -> list[ColumnFit]:
-        train, test = self.splits[fold]
+        train, test = self.own[fold]
         labels = self.rows.targets[train]
         if self.model._targets == "labels":
             labels = self.model.classes_[labels.astype(np.intp)]
@@ -216,16 +232,7 @@ class SmoothFolds:
         if keep_train:
             inner = model._decision_values(take_rows(model, rows, train, train))
         coefs = model.coef_ if model._is_linear else model.kernel_coef_
-        return [
-            ColumnFit(
-                coef,
-                float(model.intercept_[k]),
-                model.solve_info_[k],
-                values[:, k],
-                None if inner is None else inner[:, k],
-            )
-            for k, coef in enumerate(coefs)
-        ]
+        return read_columns(model, coefs, values, inner)
 
     def fitted(
         self, fold: int, fits: Sequence[ColumnFit], *, for_values: bool = False
@@ -237,7 +244,7 @@ class SmoothFolds:
         model = self.models[fold]
         if hasattr(model, "intercept_"):
             return model
-        train, _ = self.splits[fold]
+        train, _ = self.own[fold]
         if model.kernel == "precomputed":
             model.n_features_in_ = train.size
         scale = self.rows.column_scale

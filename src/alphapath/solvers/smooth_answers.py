@@ -21,7 +21,7 @@ from ..problem import FloatArray
 from .design_rows import DesignRows, Indices
 from .smooth_feature import FeatureHessian
 from .smooth_instance import InstanceHessian
-from .smooth_strategy import ChosenHessian
+from .smooth_strategy import KINDS, ChosenHessian, find_smaller
 
 
 class Answers(Protocol):
@@ -148,13 +148,14 @@ def make_answers(
     rows: DesignRows, weights: FloatArray, hessian: ChosenHessian, strategy: str
 ) -> Answers:
     """G by the strategy named, or by the cheaper one for "auto"."""
-    feature, instance = hessian.find(FeatureHessian, rows), hessian.find(InstanceHessian, rows)
-    if strategy == "auto":
+    kind = KINDS.get(strategy) or find_smaller(rows, weights)
+    if kind is None:
         n, d = float(rows.n), float(rows.n_kept)
         size = float(np.count_nonzero(weights))
+        feature, instance = hessian.find(FeatureHessian, rows), hessian.find(InstanceHessian, rows)
         by_feature = feature.predict_cost(weights) + n * d * d
         by_instance = instance.predict_cost(weights) + size**3 + 2.0 * n * size * (d + size)
-        strategy = "feature" if by_feature <= by_instance else "instance"
-    if strategy == "feature":
-        return FeatureAnswers(rows, weights, feature)
-    return InstanceAnswers(rows, weights, instance)
+        kind = FeatureHessian if by_feature <= by_instance else InstanceHessian
+    if kind is FeatureHessian:
+        return FeatureAnswers(rows, weights, hessian.find(FeatureHessian, rows))
+    return InstanceAnswers(rows, weights, hessian.find(InstanceHessian, rows))

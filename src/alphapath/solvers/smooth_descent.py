@@ -29,7 +29,7 @@ from .smooth_strategy import Newton, learn_together, make_hessian
 #: A gradient above this share of |theta|, which bounds the error of theta, is polished away.
 RESIDUAL = 1e-8
 #: More instances than those with a loss whose products are computed, as a share of these.
-MORE = 0.05
+MORE = 0.08
 #: A duality gap above this share of the objective is not rounding of the optimum.
 UNSOLVED_GAP = 1e-9
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,10 +17,13 @@ Newton = FloatArray | tuple[Indices, FloatArray]
 H = TypeVar("H", FeatureHessian, InstanceHessian)
 
 STRATEGIES = ("auto", "feature", "instance", "none")
+KINDS: dict[str, type[Any]] = {"feature": FeatureHessian, "instance": InstanceHessian}
 
 
 class ChosenHessian:
     """Answers by the Hessian that its strategy names; by the cheaper one for "auto" and "none".
+
+    A Hessian is made when it is first chosen.
 
     Parameters
     ----------
@@ -29,67 +32,54 @@ class ChosenHessian:
     """
 
     def __init__(self, rows: DesignRows, strategy: str) -> None:
-        self.strategy = strategy
-        self.candidates: list[Any] = []
-        if strategy != "instance":
-            self.candidates.append(FeatureHessian(rows))
-        if strategy != "feature":
-            self.candidates.append(InstanceHessian(rows))
-        self.rows = rows
-        self.chosen: Any = self.candidates[0]
-        self.is_new = True
+        self.rows, self.strategy = rows, strategy
+        self.made: dict[type[Any], Any] = {}
+        self.chosen: Any = None
 
     @property
     def n_refreshes(self) -> int:
-        return sum(candidate.n_refreshes for candidate in self.candidates)
+        return sum(hessian.n_refreshes for hessian in self.made.values())
 
     def fork(self, rows: DesignRows) -> ChosenHessian:
         """A copy to go on from with other features dropped; this one stays as it is."""
-        other = ChosenHessian.__new__(ChosenHessian)
-        other.strategy, other.rows, other.is_new = self.strategy, rows, self.is_new
-        other.candidates = [candidate.fork(rows) for candidate in self.candidates]
-        other.chosen = other.candidates[self.candidates.index(self.chosen)]
-        return other
+        return self._copy(rows, lambda hessian: hessian.fork(rows))
 
     def lift(self, rows: DesignRows, own: Indices) -> ChosenHessian:
         """A copy for more instances, of which `own` are the present ones."""
-        other = ChosenHessian.__new__(ChosenHessian)
-        other.strategy, other.rows, other.is_new = self.strategy, rows, self.is_new
-        other.candidates = [candidate.lift(rows, own) for candidate in self.candidates]
-        other.chosen = other.candidates[self.candidates.index(self.chosen)]
+        return self._copy(rows, lambda hessian: hessian.lift(rows, own))
+
+    def _copy(self, rows: DesignRows, take: Callable[[Any], Any]) -> ChosenHessian:
+        other = ChosenHessian(rows, self.strategy)
+        other.made = {kind: take(hessian) for kind, hessian in self.made.items()}
+        other.chosen = other.made.get(type(self.chosen))
         return other
 
     def find(self, kind: type[H], rows: DesignRows) -> H:
-        """A copy of the Hessian of that kind, or a new one where the strategy has none."""
-        for candidate in self.candidates:
-            if isinstance(candidate, kind):
-                found: H = candidate.fork(rows)
-                return found
-        return kind(rows)
+        """A copy of the Hessian of that kind, or a new one where none was made."""
+        found: H = self.made[kind].fork(rows) if kind in self.made else kind(rows)
+        return found
 
     def choose(self, weights: FloatArray) -> None:
         """Decide which Hessian is to answer for these D."""
         if self.strategy == "none":
-            self.candidates = [FeatureHessian(self.rows), InstanceHessian(self.rows)]
-            self.is_new = True
-        if len(self.candidates) > 1:
-            self.chosen = self._find_cheaper(weights)
-        self.is_new = False
+            self.made, self.chosen = {}, None
+        kind = KINDS.get(self.strategy) or self._find_cheaper(weights)
+        if kind not in self.made:
+            self.made[kind] = kind(self.rows)
+        self.chosen = self.made[kind]
+
+    def _find_cheaper(self, weights: FloatArray) -> type[Any]:
+        """The cheaper kind; flops are counted only where their order is not clear."""
+        clear = find_smaller(self.rows, weights)
+        if clear is not None and (self.chosen is None or type(self.chosen) is clear):
+            return clear
+        hessians = [self.made.get(kind) or kind(self.rows) for kind in KINDS.values()]
+        costs = [hessian.predict_cost(weights) for hessian in hessians]
+        return type(hessians[int(np.argmin(costs))])
 
     def move(self, weights: FloatArray) -> None:
         """Answer for these D, by the Hessian chosen, from now on."""
         self.chosen.move(weights)
-
-    def _find_cheaper(self, weights: FloatArray) -> Any:
-        """The cheaper candidate; flops are counted only where their order is not clear."""
-        n_active, n_kept = int(np.count_nonzero(weights)), self.rows.n_kept
-        if 2 * min(n_active, n_kept) <= max(n_active, n_kept):
-            # Of half the size, one costs less for any change, if nothing is known of the other.
-            smaller = self.candidates[0 if n_kept < n_active else 1]
-            if self.is_new or smaller is self.chosen:
-                return smaller
-        costs = [candidate.predict_cost(weights) for candidate in self.candidates]
-        return self.candidates[int(np.argmin(costs))]
 
     @property
     def products(self) -> Products | None:
@@ -105,9 +95,8 @@ class ChosenHessian:
 
     def compact(self) -> None:
         """Keep only what the next problem will want."""
-        for candidate in self.candidates:
-            if isinstance(candidate, InstanceHessian):
-                candidate.compact()
+        if InstanceHessian in self.made:
+            self.made[InstanceHessian].compact()
 
     def refresh(self) -> None:
         self.chosen.refresh()
@@ -120,6 +109,14 @@ class ChosenHessian:
         """theta, or the instances and beta with theta = A'beta."""
         found: Newton = self.chosen.solve_newton(targets)
         return found
+
+
+def find_smaller(rows: DesignRows, weights: FloatArray) -> type[Any] | None:
+    """The kind whose Hessian is of half the size, which then costs less for any change."""
+    n_active, n_kept = int(np.count_nonzero(weights)), rows.n_kept
+    if 2 * min(n_active, n_kept) > max(n_active, n_kept):
+        return None
+    return FeatureHessian if n_kept < n_active else InstanceHessian
 
 
 def make_hessian(rows: DesignRows, strategy: str, parent: object) -> ChosenHessian:
