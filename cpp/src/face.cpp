@@ -1,29 +1,35 @@
 #include "face.hpp"
 
+#include "simd/face_loops.hpp"
+#include "simd/isa.hpp"
+#include "simd/state_loops.hpp"
+
 #include <cmath>
-#include <numeric>
 
 namespace alphapath {
 
 Face::Face(const BoxProblem& problem, const Factor& factor, std::span<double> beta)
-    : factor_(factor), beta_(beta), is_fixed_(factor.size(), 0) {
-  for (const std::uint32_t i : factor.members())
-    pieces_.push_back(smooth_piece(problem, i, beta[i]));
+    : factor_(factor), beta_(beta) {
+  for (const std::uint32_t i : factor.members()) {
+    const Piece piece = smooth_piece(problem, i, beta[i]);
+    own_.push_back(beta[i]);
+    lower_.push_back(piece.lower);
+    upper_.push_back(piece.upper);
+  }
 }
 
 void Face::project(std::span<double> x) const {
-  const double shift = std::accumulate(x.begin(), x.end(), 0.0) / factor_.ones_sum();
-  for (std::size_t k = 0; k < size(); ++k)
-    x[k] -= shift * factor_.ones()[k];
+  const double sum = ALPHAPATH_DISPATCH(sum_and_size)(x.data(), size()).sum;
+  ALPHAPATH_DISPATCH(add_multiple)
+  (-sum / factor_.ones_sum(), factor_.ones().data(), size(), x.data());
   for (std::size_t q = 0; q < positions_.size(); ++q)
     take_out(q, x);
 }
 
 void Face::take_out(std::size_t q, std::span<double> d) const {
   const std::size_t at = positions_[q];
-  const double ratio = d[at] / conjugates_[q][at];
-  for (std::size_t k = 0; k < size(); ++k)
-    d[k] -= ratio * conjugates_[q][k];
+  ALPHAPATH_DISPATCH(add_multiple)
+  (-d[at] / conjugates_[q][at], conjugates_[q].data(), size(), d.data());
   d[at] = 0;
 }
 
@@ -32,34 +38,24 @@ void Face::deflect(std::span<double> d) const {
 }
 
 std::pair<std::size_t, double> Face::step(std::span<const double> d, double limit) {
-  const std::vector<std::uint32_t>& members = factor_.members();
-  std::size_t blocking = size();
-  double step = limit, bound = 0;
-  for (std::size_t k = 0; k < size(); ++k) {
-    if (is_fixed_[k] || d[k] == 0)
-      continue;
-    const double end = d[k] > 0 ? pieces_[k].upper : pieces_[k].lower;
-    const double room = std::max((end - beta_[members[k]]) / d[k], 0.0);
-    if (room < step) {
-      step = room;
-      blocking = k;
-      bound = end;
-    }
-  }
+  const auto [least, at] = ALPHAPATH_DISPATCH(find_first_hit)(own_.data(), d.data(), lower_.data(),
+                                                              upper_.data(), size());
+  const bool is_blocked = least < limit;
+  const double step = is_blocked ? least : limit;
   if (std::isinf(step)) // nobody moves along d
     return {size(), 0.0};
+  ALPHAPATH_DISPATCH(move_within)
+  (step, d.data(), lower_.data(), upper_.data(), size(), own_.data());
+  if (is_blocked)
+    own_[at] = d[at] > 0 ? upper_[at] : lower_[at];
+  const std::vector<std::uint32_t>& members = factor_.members();
   for (std::size_t k = 0; k < size(); ++k)
-    if (!is_fixed_[k]) {
-      double& b = beta_[members[k]];
-      b = std::clamp(b + step * d[k], pieces_[k].lower, pieces_[k].upper);
-    }
-  if (blocking < size())
-    beta_[members[blocking]] = bound;
-  return {blocking, step};
+    beta_[members[k]] = own_[k];
+  return {is_blocked ? at : size(), step};
 }
 
 bool Face::fix(std::size_t p) {
-  is_fixed_[p] = 1;
+  hold(p);
   std::vector<double> conjugate(size());
   factor_.solve_unit(p, conjugate);
   project(conjugate);

@@ -40,7 +40,7 @@ public:
   bool is_sound() const { return factor_.ones_sum() > 0; }
 
   /// Keeps member k out of every step, without a place in the directions of the others.
-  void hold(std::size_t k) { is_fixed_[k] = 1; }
+  void hold(std::size_t k) { lower_[k] = upper_[k] = own_[k]; }
 
   /// Turns A^-1 x into H x on this face.
   void project(std::span<double> x) const;
@@ -63,8 +63,8 @@ private:
 
   const Factor& factor_;
   std::span<double> beta_;
-  std::vector<Piece> pieces_;
-  std::vector<char> is_fixed_;
+  std::vector<double> own_;                     // beta of the members
+  std::vector<double> lower_, upper_;           // their smooth pieces; a single point for who stays
   std::vector<std::size_t> positions_;          // of the members fixed, in order
   std::vector<std::vector<double>> conjugates_; // H e_p on the face at that time
 };

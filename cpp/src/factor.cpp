@@ -2,13 +2,11 @@
 
 #include "alphapath/blas.hpp"
 #include "simd/isa.hpp"
-#include "simd/path_loops.hpp"
 #include "simd/triangular.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 namespace alphapath {
@@ -22,7 +20,11 @@ constexpr double relative_ridge_float32 = 1e-6;
 constexpr double least_pivot_float32 = 1e-7;
 constexpr double least_pivot_float64 = 1e-12;
 constexpr double fixing_pivot = 1e30; // relative; a member with this pivot does not move
+// Beside the square of a diagonal element, less than rounding.
+constexpr double negligible_square = 1e-34;
 constexpr std::size_t panel_width = 96;
+// Rows are solved for without the library where L stays in the cache, or where they are few.
+constexpr std::size_t max_cached = 400, max_few_rows = 16;
 constexpr std::size_t rows_at_once = 8; // of L that are filled together: its columns are contiguous
 
 } // namespace
@@ -129,6 +131,23 @@ void Factor::factor_guarded(std::size_t start, std::size_t width,
   }
 }
 
+/// The rows from `start` on, of all columns before it: B <- B L'^-1, where a library call would
+/// spend most of its time on arranging L.
+void Factor::solve_few_rows(std::size_t start, std::size_t n_rows) {
+  constexpr std::size_t group = simd::right_sides;
+  const auto solve_lower_together = ALPHAPATH_DISPATCH(solve_lower_together);
+  few_rows_.assign(start * group, 0.0);
+  for (std::size_t first = 0; first < n_rows; first += group) {
+    const std::size_t count = std::min(group, n_rows - first);
+    double* panel = lower_.data() + start + first;
+    for (std::size_t c = 0; c < start; ++c)
+      std::copy_n(panel + c * capacity_, count, few_rows_.data() + c * group);
+    solve_lower_together(lower_.data(), capacity_, start, few_rows_.data());
+    for (std::size_t c = 0; c < start; ++c)
+      std::copy_n(few_rows_.data() + c * group, count, panel + c * capacity_);
+  }
+}
+
 bool Factor::factor_rows(std::size_t first, Watch& watch) {
   const Blas& lib = blas();
   const int ld = static_cast<int>(capacity_);
@@ -145,10 +164,12 @@ bool Factor::factor_rows(std::size_t first, Watch& watch) {
     diagonal.clear();
     for (std::size_t c = 0; c < w; ++c)
       diagonal.push_back(block[c * capacity_ + c]);
-    if (above > 0) {
+    if (above > 0 && (start <= max_cached || w <= max_few_rows))
+      solve_few_rows(start, w);
+    else if (above > 0)
       lib.dtrsm("R", "L", "T", "N", &width, &above, &one, lower_.data(), &ld, panel, &ld);
+    if (above > 0)
       lib.dsyrk("L", "N", &width, &above, &minus_one, panel, &ld, &one, block, &ld);
-    }
     saved.resize(w * w);
     for (std::size_t c = 0; c < w; ++c)
       std::copy_n(block + c * capacity_ + c, w - c, saved.data() + c * w + c);
@@ -192,29 +213,62 @@ bool Factor::set_members(std::vector<std::uint32_t> members, std::size_t n_kept,
   return true;
 }
 
+/// The rows leave L, and so do the columns of their own numbers: what these hold below is taken up
+/// by the columns after them, one reflection each.
 void Factor::remove(std::span<const std::size_t> positions) {
-  for (std::size_t k = positions.size(); k-- > 0;)
-    remove_row(positions[k]);
+  if (positions.empty())
+    return;
+  const std::size_t m = members_.size(), first = positions.front();
+  std::vector<std::uint32_t>
+      kept; // the old number of each row that stays, from the first removed on
+  std::vector<char> leaves(m, 0);
+  for (const std::size_t p : positions)
+    leaves[p] = 1;
+  for (std::size_t r = first; r < m; ++r)
+    if (!leaves[r])
+      kept.push_back(static_cast<std::uint32_t>(r));
+  const std::size_t n_rows = kept.size();
+  // Writes those rows of an old column from number `at` on, in place or to a column before it.
+  const auto move_rows = [&](std::size_t column, std::size_t at, double* to) {
+    const double* from = lower_.data() + column * capacity_;
+    for (std::size_t r = at; r < n_rows; ++r)
+      to[r] = from[kept[r]];
+  };
+  for (std::size_t c = 0; c < first; ++c)
+    move_rows(c, 0, lower_.data() + c * capacity_ + first);
+  leaving_.resize(positions.size() * n_rows);
+  std::size_t n_leaving = 0;
+  for (std::size_t c = first; c < m; ++c) {
+    const std::size_t own =
+        c - first - n_leaving; // how many columns stayed since the first removed
+    if (leaves[c]) {
+      move_rows(c, own, leaving_.data() + n_leaving++ * n_rows);
+      continue;
+    }
+    double* column = lower_.data() + (first + own) * capacity_ + first;
+    move_rows(c, own, column);
+    take_up(column + own, leaving_.data() + own, n_rows, n_leaving, n_rows - own);
+  }
+  std::size_t k = 0;
+  std::erase_if(members_, [&](std::uint32_t) { return leaves[k++] != 0; });
   n_removed_ += positions.size();
 }
 
-/// Row p leaves L; its own column below is rotated into the columns after it.
-void Factor::remove_row(std::size_t p) {
-  const std::size_t m = members_.size();
-  leaving_.assign(lower_.data() + p * capacity_ + p + 1, lower_.data() + p * capacity_ + m);
-  for (std::size_t c = 0; c < p; ++c) {
-    double* column = lower_.data() + c * capacity_ + p;
-    std::memmove(column, column + 1, (m - p - 1) * sizeof(double));
+/// Reflects (x_r, v_r) of all rows so that v of the first row becomes 0: x x' + v v' stays.
+void Factor::take_up(double* x, double* v, std::size_t ld, std::size_t n_v, std::size_t n_rows) {
+  reflector_.resize(n_v);
+  double squares = 0;
+  for (std::size_t c = 0; c < n_v; ++c) {
+    reflector_[c] = v[c * ld];
+    squares += reflector_[c] * reflector_[c];
   }
-  const auto rotate_into = ALPHAPATH_DISPATCH(rotate_into);
-  for (std::size_t j = p + 1; j < m; ++j) {
-    const double* from = lower_.data() + j * capacity_ + j;
-    double* v = leaving_.data() + (j - p - 1);
-    const double root = std::sqrt(from[0] * from[0] + v[0] * v[0]);
-    rotate_into(from[0] / root, v[0] / root, from, v, lower_.data() + (j - 1) * capacity_ + (j - 1),
-                m - j);
-  }
-  members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(p));
+  if (squares <= negligible_square * x[0] * x[0])
+    return;
+  const double norm = std::sqrt(x[0] * x[0] + squares);
+  const double sum = x[0] + norm;
+  ALPHAPATH_DISPATCH(reflect_rows)
+  (-squares / sum, reflector_.data(), sum / (norm * squares), x + 1, v + 1, ld, n_v, n_rows - 1);
+  x[0] = norm;
 }
 
 double Factor::null_vector(std::size_t k, std::span<double> z) const {

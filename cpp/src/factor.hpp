@@ -76,9 +76,10 @@ private:
   void choose_origin();
   void fill_rows(std::size_t first);
   template <class T> void gather_column(std::size_t instance, std::span<double> column) const;
+  void solve_few_rows(std::size_t start, std::size_t n_rows);
   bool factor_rows(std::size_t first, Watch& watch);
   void factor_guarded(std::size_t start, std::size_t width, std::span<const double> diagonal);
-  void remove_row(std::size_t p);
+  void take_up(double* x, double* v, std::size_t ld, std::size_t n_v, std::size_t n_rows);
   void reserve(std::size_t n, std::size_t n_kept);
 
   const KernelRows& kernel_;
@@ -88,7 +89,8 @@ private:
   Buffer<double> lower_;       // L, column-major, leading dimension capacity_
   std::size_t capacity_ = 0;
   std::size_t n_removed_ = 0;
-  std::vector<double> leaving_; // of the column of a member taken out, below it
+  std::vector<double> leaving_; // columns of the members taken out, below them
+  std::vector<double> reflector_, few_rows_;
   std::vector<double> ones_;
   double ones_sum_ = 0;
   std::vector<double> origin_row_; // K_i,ref for every instance i

@@ -24,6 +24,10 @@ constexpr double max_active_share = 0.6;
 constexpr double share_worth_copying = 0.75;
 // The share of its cost after which the free set is solved for a start close to the solution.
 constexpr double patience_nearly_solved = 0.1;
+// The same once it was solved before: the factor is there and lacks few members.
+constexpr double patience_after_first = 0.2;
+// How often, in iterations an instance, one looks whether to solve it: these are the inverses.
+constexpr std::size_t looks_at_first = 4, looks_nearly_solved = 16, looks_after_first = 24;
 constexpr std::size_t n_prefetched = 32;
 constexpr std::int64_t iterations_a_prefetch = 16;
 
@@ -203,7 +207,9 @@ template <class T> std::vector<std::uint32_t> Smo<T>::free_members() const {
 /// Solve the free set exactly if SMO has already spent as much as that is estimated to cost. A
 /// result that does not lower the objective (an ill-conditioned block) is taken back.
 template <class T> bool Smo<T>::try_free_set() {
-  const double patience = state_.is_nearly_solved ? patience_nearly_solved : patience_;
+  const double patience = state_.is_nearly_solved ? patience_nearly_solved
+                          : has_solved_free_set() ? patience_after_first * patience_
+                                                  : patience_;
   // Hardly fewer can be free than half of those at the last look.
   if (work_ < patience * FreeSet::least_cost(last_free_.size() / 2, state_.beta.size()))
     return false;
@@ -291,9 +297,11 @@ template <class T> bool Smo<T>::run(double tol) {
   double best_violation = std::numeric_limits<double>::infinity();
   int n_fruitless = 0;
   for (;;) {
-    const std::size_t share = state_.is_nearly_solved ? 16 : 4;
+    const std::size_t looks = state_.is_nearly_solved ? looks_nearly_solved
+                              : has_solved_free_set() ? looks_after_first
+                                                      : looks_at_first;
     const auto period =
-        static_cast<std::int64_t>(std::max<std::size_t>(32, members_.size() / share));
+        static_cast<std::int64_t>(std::max<std::size_t>(32, members_.size() / looks));
     iteration_cost_ = iteration_cost();
     const Pause pause = iterate(tol, period);
     if (pause == Pause::checkpoint) {

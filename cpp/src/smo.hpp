@@ -35,6 +35,7 @@ private:
   void prefetch_rows();
   Pause iterate(double tol, std::int64_t n_iter);
   std::vector<std::uint32_t> free_members() const;
+  bool has_solved_free_set() const { return state_.result.n_free_set_solves > 0; }
   bool try_free_set();
   bool is_shrinkable(std::size_t k) const;
   void compact();

@@ -27,22 +27,80 @@ template <class T> inline V<T> splat(T x) {
   return V<T>{} + x;
 }
 
+#if defined(__AVX512F__)
+
+// With mask registers what is chosen by bits or by a comparison is one instruction; the compiler
+// does not find that by itself for the portable vectors below. (The forms with a mask of ones are
+// the plain ones without a warning of the compiler about its own header.)
+template <class T> struct Lanes;
+template <> struct Lanes<float> {
+  using Mask = __mmask16;
+  static Mask greater(vfloat a, vfloat b) {
+    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GT_OQ);
+  }
+  static Mask equal(vfloat a, vfloat b) {
+    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_EQ_OQ);
+  }
+  static vfloat pick(Mask k, vfloat yes, vfloat no) {
+    return (vfloat)_mm512_mask_mov_ps((__m512)no, k, (__m512)yes);
+  }
+  static vint32 pick(Mask k, std::int32_t yes, vint32 no) {
+    return (vint32)_mm512_mask_set1_epi32((__m512i)no, k, yes);
+  }
+  static vfloat larger(vfloat a, vfloat b) {
+    return (vfloat)_mm512_maskz_max_ps(0xffff, (__m512)a, (__m512)b);
+  }
+  static vint32 compress(Mask k, vint32 v) {
+    return (vint32)_mm512_maskz_compress_epi32(k, (__m512i)v);
+  }
+};
+template <> struct Lanes<double> {
+  using Mask = __mmask8;
+  static Mask greater(vdouble a, vdouble b) {
+    return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_GT_OQ);
+  }
+  static Mask equal(vdouble a, vdouble b) {
+    return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_EQ_OQ);
+  }
+  static vdouble pick(Mask k, vdouble yes, vdouble no) {
+    return (vdouble)_mm512_mask_mov_pd((__m512d)no, k, (__m512d)yes);
+  }
+  static vint64 pick(Mask k, std::int64_t yes, vint64 no) {
+    return (vint64)_mm512_mask_set1_epi64((__m512i)no, k, yes);
+  }
+  static vdouble larger(vdouble a, vdouble b) {
+    return (vdouble)_mm512_maskz_max_pd(0xff, (__m512d)a, (__m512d)b);
+  }
+  static vint64 compress(Mask k, vint64 v) {
+    return (vint64)_mm512_maskz_compress_epi64(k, (__m512i)v);
+  }
+};
+
 /// Lane l of the result is that of `yes` where bit l of `bits` is set, else that of `no`.
 template <class T> inline V<T> choose(unsigned bits, V<T> yes, V<T> no) {
-#if defined(__AVX512F__)
-  // The bits are a mask register as they stand; the portable form below spreads them first.
-  if constexpr (sizeof(T) == sizeof(float))
-    return (V<T>)_mm512_mask_blend_ps(static_cast<__mmask16>(bits), (__m512)no, (__m512)yes);
-  else
-    return (V<T>)_mm512_mask_blend_pd(static_cast<__mmask8>(bits), (__m512d)no, (__m512d)yes);
+  return Lanes<T>::pick(static_cast<typename Lanes<T>::Mask>(bits), yes, no);
+}
+
 #else
+
+template <class T> struct Lanes {
+  using Mask = M<T>;
+  static Mask greater(V<T> a, V<T> b) { return a > b; }
+  static V<T> pick(Mask k, V<T> yes, V<T> no) { return k ? yes : no; }
+  static M<T> pick(Mask k, typename Vec<T>::lane yes, M<T> no) { return k ? M<T>{} + yes : no; }
+  static V<T> larger(V<T> a, V<T> b) { return a > b ? a : b; }
+};
+
+/// Lane l of the result is that of `yes` where bit l of `bits` is set, else that of `no`.
+template <class T> inline V<T> choose(unsigned bits, V<T> yes, V<T> no) {
   using L = typename Vec<T>::lane;
   M<T> lane_bit;
   for (std::size_t l = 0; l < Vec<T>::width; ++l)
     lane_bit[l] = L(1) << l;
   return ((M<T>{} + static_cast<L>(bits)) & lane_bit) != 0 ? yes : no;
-#endif
 }
+
+#endif
 
 template <class T> inline M<T> lane_numbers() {
   M<T> m;
@@ -58,9 +116,8 @@ template <class T> struct Running {
 };
 
 template <class T> inline void keep_larger(Running<T>& r, V<T> value, typename Vec<T>::lane base) {
-  const M<T> better = value > r.best;
-  r.best = better ? value : r.best;
-  r.at = better ? M<T>{} + base : r.at;
+  r.at = Lanes<T>::pick(Lanes<T>::greater(value, r.best), base, r.at);
+  r.best = Lanes<T>::larger(value, r.best);
 }
 
 template <class T> struct Found {
@@ -73,6 +130,28 @@ template <class T> inline Running<T> merge(const Running<T>& a, const Running<T>
   return {take ? b.best : a.best, take ? b.at : a.at};
 }
 
+template <class T> inline T reduce_max(V<T> v) {
+  const M<T> lanes = lane_numbers<T>();
+  for (std::size_t half = Vec<T>::width / 2; half > 0; half /= 2)
+    v = Lanes<T>::larger(
+        __builtin_shuffle(v, lanes ^ (M<T>{} + static_cast<typename Vec<T>::lane>(half))), v);
+  return v[0];
+}
+
+#if defined(__AVX512F__)
+
+template <class T> inline Found<T> reduce(const Running<T>& r) {
+  const T best = reduce_max<T>(r.best);
+  const auto here = Lanes<T>::equal(r.best, splat<T>(best));
+  const M<T> at = Lanes<T>::compress(here, r.at + lane_numbers<T>());
+  std::int64_t first = at[0];
+  for (int k = 1; k < __builtin_popcount(here); ++k) // ties are rare
+    first = at[k] < first ? at[k] : first;
+  return {best, first};
+}
+
+#else
+
 template <class T> inline Found<T> reduce(Running<T> r) {
   const M<T> lanes = lane_numbers<T>();
   r.at += lanes;
@@ -83,15 +162,7 @@ template <class T> inline Found<T> reduce(Running<T> r) {
   return {r.best[0], static_cast<std::int64_t>(r.at[0])};
 }
 
-template <class T> inline T reduce_max(V<T> v) {
-  const M<T> lanes = lane_numbers<T>();
-  for (std::size_t half = Vec<T>::width / 2; half > 0; half /= 2) {
-    const V<T> other =
-        __builtin_shuffle(v, lanes ^ (M<T>{} + static_cast<typename Vec<T>::lane>(half)));
-    v = other > v ? other : v;
-  }
-  return v[0];
-}
+#endif
 
 template <class T, bool HasKink>
 inline V<T> right_slope(V<T> g, const Marks& m, unsigned shift, T epsilon) {
@@ -141,7 +212,7 @@ Extremes<T> update_and_select_impl(T* g, const T* row_i, const T* row_j, T step,
     keep_larger<T>(s.lowest, choose<T>(m.up >> shift, -rising, splat<T>(-infinity<T>)),
                    static_cast<typename Vec<T>::lane>(k));
     const V<T> candidate = choose<T>(m.down >> shift, falling, splat<T>(-infinity<T>));
-    s.highest = candidate > s.highest ? candidate : s.highest;
+    s.highest = Lanes<T>::larger(candidate, s.highest);
   });
   const Found<T> low = reduce<T>(merge<T>(a.lowest, b.lowest));
   const V<T> high = a.highest > b.highest ? a.highest : b.highest;
@@ -162,14 +233,14 @@ Partner<T> select_partner_impl(const T* g, const T* row_i, const T* diagonal, T 
     const Marks& m = marks[k / chunk];
     const unsigned shift = k % chunk;
     const V<T> excess = left_slope<T, HasKink>(load<T>(g + k), m, shift, epsilon) - slope_i;
-    const V<T> d = choose<T>(m.down >> shift, excess > 0 ? excess : V<T>{}, V<T>{});
-    V<T> q = own_curvature + load<T>(diagonal + k) - 2 * load<T>(row_i + k);
-    q = q > min_curvature<T> ? q : splat<T>(min_curvature<T>);
+    const V<T> d = choose<T>(m.down >> shift, Lanes<T>::larger(excess, V<T>{}), V<T>{});
+    const V<T> curvature = own_curvature + load<T>(diagonal + k) - 2 * load<T>(row_i + k);
+    const V<T> q = Lanes<T>::larger(curvature, splat<T>(min_curvature<T>));
     const V<T> squared = d * d;
-    const M<T> better = squared * best.denominator > best.numerator * q;
-    best.numerator = better ? squared : best.numerator;
-    best.denominator = better ? q : best.denominator;
-    best.at = better ? M<T>{} + static_cast<typename Vec<T>::lane>(k) : best.at;
+    const auto better = Lanes<T>::greater(squared * best.denominator, best.numerator * q);
+    best.numerator = Lanes<T>::pick(better, squared, best.numerator);
+    best.denominator = Lanes<T>::pick(better, q, best.denominator);
+    best.at = Lanes<T>::pick(better, static_cast<typename Vec<T>::lane>(k), best.at);
   });
   const Found<T> found =
       reduce<T>(merge<T>({a.numerator / a.denominator, a.at}, {b.numerator / b.denominator, b.at}));

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -77,6 +78,12 @@ class BaseSVM(ModelExchange, BaseEstimator):
     n_support_: NDArray[np.int32]
     dual_coef_: FloatArray
     intercept_: FloatArray
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> Any:
+        """As in scikit-learn, which looks at the signature every time: longer than a small fit."""
+        return super()._get_param_names()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -237,7 +237,8 @@ class LinearRun:
 def choose_scorer(model: Any, y: Any, scoring: Any, raises: bool) -> Any:
     """scikit-learn's scorer, or the same number by a shorter way."""
     is_accuracy = scoring is None or (isinstance(scoring, str) and scoring == "accuracy")
-    if is_accuracy and is_classifier(model) and type(y) is np.ndarray and y.ndim == 1:
+    is_plain = is_classifier(model) and not getattr(model, "break_ties", False)
+    if is_accuracy and is_plain and type(y) is np.ndarray and y.ndim == 1:
         return score_accuracy
     return check_scoring(model, scoring, raise_exc=raises)
 

@@ -67,6 +67,7 @@ class FoldSets:
     def __init__(self, model: BaseSVM, rows: MergedRows, splits: Sequence[Split]) -> None:
         self.model, self.rows, self.splits = model, rows, splits
         self._sets: dict[int, TrainingSet] = {}
+        self._scale: FloatArray | None = None
         self.codes, self.errors = find_classes(len(splits), lambda h: self.training_set(h).codes)
 
     @property
@@ -114,7 +115,11 @@ class FoldSets:
                 codes = np.flatnonzero(is_present)
                 targets = np.searchsorted(codes, targets).clip(max=codes.size - 1).astype(float)
         if getattr(model, "class_weight", None) is None:
-            scale = model._weight_scale(targets, drawn)
+            scale = self._scale if model is self.model else None
+            if scale is None:
+                scale = model._weight_scale(targets, drawn)
+            if model is self.model:  # the same in every fold that has all classes
+                self._scale = scale
         else:
             model = copy.copy(model)
             scale = np.zeros_like(drawn)

@@ -122,18 +122,24 @@ class FoldTable:
         begin = time.perf_counter()
         svm = last_step(model)[1]
         train, test = self.folds.splits[fold]
-        parts = {"test": (test, np.stack([fit.test_values for fit in fits], axis=1))}
+        parts = {"test": (test, join_columns([fit.test_values for fit in fits]))}
         if self.scoring.wants_train:
             known = [fit.train_values for fit in fits if fit.train_values is not None]
-            parts["train"] = (train, np.stack(known, axis=1))
+            parts["train"] = (train, join_columns(known))
+        is_plain = self.scoring.scorer is score_accuracy and self.folds.n_classes == 2
         for part, (rows, values) in parts.items():
-            X = take_rows(model, self.X, rows, train)
             y = () if self.y is None else (index_rows(self.y, rows),)
-            with knowing(svm, [(X, values)]):
-                self.scores[part][fold] = self._call_scorer(model, X, *y)
-                if part == "test":
-                    self._collect(fold, svm, X, values)
-                    self.columns["score_time"][fold] = time.perf_counter() - begin
+            if is_plain:
+                self.scores[part][fold] = score_values(svm, values, *y)
+                found = values[:, 0]
+            else:
+                X = take_rows(model, self.X, rows, train)
+                with knowing(svm, [(X, values)]):
+                    self.scores[part][fold] = self._call_scorer(model, X, *y)
+                    found = self._shape_values(fold, svm, X, values)
+            if part == "test":
+                self._collect(test, found)
+                self.columns["score_time"][fold] = time.perf_counter() - begin
 
     def _call_scorer(self, model: Any, X: Any, *y: Any) -> Any:
         """One score or a dict of them; error_score, with a warning, where the scorer fails."""
@@ -162,20 +168,24 @@ class FoldTable:
             stacklevel=2,
         )
 
-    def _collect(self, fold: int, model: Any, X: Any, values: FloatArray) -> None:
-        """Add the decision values of the held-out rows."""
+    def _shape_values(self, fold: int, model: Any, X: Any, values: FloatArray) -> FloatArray:
+        """Decision values in the columns of all classes, from one column a problem."""
         n_classes, codes = self.folds.n_classes, self.folds.codes[fold]
         if n_classes == 2:
-            found = values[:, 0]
-        elif codes.size == n_classes:
-            found = model.decision_function(X)
-        else:
-            found = spread_columns(model, model.decision_function(X), codes, n_classes)
+            return values[:, 0]
+        found: FloatArray = model.decision_function(X)
+        return found if codes.size == n_classes else spread_columns(model, found, codes, n_classes)
+
+    def _collect(self, test: Indices, found: FloatArray) -> None:
+        """Add the decision values of the held-out rows."""
         if self._sums is None:
             self._sums = np.zeros((self._n_held_out.size, *found.shape[1:]))
-        test = self.folds.splits[fold][1]
-        np.add.at(self._sums, test, found)
-        np.add.at(self._n_held_out, test, 1.0)
+        if (test[1:] > test[:-1]).all():
+            self._sums[test] += found
+            self._n_held_out[test] += 1.0
+        else:  # a row may be there more than once
+            np.add.at(self._sums, test, found)
+            np.add.at(self._n_held_out, test, 1.0)
 
     def _as_given(self, model: Any) -> Any:
         """The fitted model as an estimator of the library, and in the pipeline, that was given."""
@@ -258,9 +268,19 @@ def index_rows(values: Any, rows: Any) -> Any:
     return values[rows] if type(values) is np.ndarray else _safe_indexing(values, rows)
 
 
+def join_columns(columns: Sequence[FloatArray]) -> FloatArray:
+    """One column a problem."""
+    return columns[0][:, np.newaxis] if len(columns) == 1 else np.stack(columns, axis=1)
+
+
 def score_accuracy(model: Any, X: Any, y: Any) -> float:
     """The accuracy, without the checks of scikit-learn's, which take longer than a small fold."""
     return float(np.mean(model.predict(X) == y))
+
+
+def score_values(model: Any, values: FloatArray, y: Any) -> float:
+    """The same, from decision values that are known."""
+    return float(np.mean(model._predictions_of(values) == y))
 
 
 def as_number(score: Any, scorer: Any) -> Any:
