@@ -24,6 +24,7 @@
 #include "alphapath/kernel_rows.hpp"
 #include "alphapath/path.hpp"
 #include "path_factor.hpp"
+#include "simd/path_loops.hpp"
 
 #include <span>
 #include <utility>
@@ -114,7 +115,7 @@ private:
 
   // path_walker.cpp
   Turn take_turn(double to, PathStatus& status);
-  void find_direction();
+  void find_direction(double limit);
   Event next_event(double limit) const;
   void advance(double step);
   void write_piece();
@@ -180,6 +181,7 @@ private:
   const double* row_of(std::size_t position) const {
     return static_cast<const double*>(rows_[position].data);
   }
+  simd::Intervals intervals() const { return {e_.data(), lo_.data(), hi_.data()}; }
   double sum_of_rates() const;
   bool is_still() const;
   double random();
@@ -215,6 +217,7 @@ private:
   double sigma_ = 0, scale_ = 0, rates_size_ = 0, direction_size_ = 0, noise_ = 0, beta_noise_ = 0,
          residual_noise_ = 0;
   double target_scale_ = 1;
+  simd::Crossing crossing_{}; // of the direction
   bool has_return_ = false, needs_correction_ = false, has_moving_bounds_ = false;
   // Whether the factor carries the right-hand side of the present rates, and since how many turns.
   bool is_carried_ = false;

@@ -1,6 +1,6 @@
 #include "simd/path_loops.hpp"
 
-#include "simd/running_best.hpp"
+#include "simd/row_sums.hpp"
 #include "simd/vec_ops.hpp"
 
 namespace alphapath::simd {
@@ -10,52 +10,91 @@ namespace {
 
 constexpr std::size_t lanes = Vec<double>::width;
 
-/// How far the first of `lanes` instances may go: +inf where the rate is at most `noise`.
-vdouble steps_to_end(const double* e, const double* de, const double* lo, const double* hi,
-                     double noise) {
-  const vdouble never = vdouble{} + __builtin_inf();
-  const vdouble rate = load<vdouble>(de), at = load<vdouble>(e);
-  const vdouble left = rate > 0.0 ? load<vdouble>(hi) - at : at - load<vdouble>(lo);
-  const vdouble size = rate > 0.0 ? rate : -rate;
-  return size > noise ? larger_of(left, vdouble{}) / size : never;
+// Rates computed before they are looked at: they are still in the nearest cache then.
+constexpr std::size_t block_size = 512;
+
+/// The least left / speed of a lane so far as a fraction, so that comparing takes no division.
+struct RunningLeast {
+  vdouble left = vdouble{} + __builtin_inf(), speed = vdouble{} + 1.0;
+  vint64 at{};
+
+  void keep_earlier(vdouble other_left, vdouble other_speed, std::size_t base) {
+    const vdouble other = other_left * speed, own = left * other_speed;
+    const vint64 is_better = (other < own) | ((other == own) & (other_speed > speed));
+    left = is_better ? other_left : left;
+    speed = is_better ? other_speed : speed;
+    at = is_better ? vint64{} + static_cast<std::int64_t>(base) : at;
+  }
+};
+
+/// Looks at elements first to first + n (a multiple of 16).
+void look(const Intervals& at, const double* de, std::size_t first, std::size_t n, double noise,
+          RunningLeast (&least)[2]) {
+  for (std::size_t i = first; i < first + n; i += 2 * lanes)
+    for (std::size_t u = 0; u < 2; ++u) {
+      const std::size_t k = i + u * lanes;
+      const vdouble rate = load<vdouble>(de + k), e = load<vdouble>(at.e + k);
+      const vdouble room = rate > 0.0 ? load<vdouble>(at.hi + k) - e : e - load<vdouble>(at.lo + k);
+      const vdouble speed = rate > 0.0 ? rate : -rate;
+      const vdouble left = larger_of(room, vdouble{});
+      least[u].keep_earlier(speed > noise ? left : vdouble{} + __builtin_inf(), speed, k);
+    }
+}
+
+Crossing reduce_least(const RunningLeast (&least)[2], double limit) {
+  Crossing found{limit, __builtin_inf(), 0};
+  for (const RunningLeast& one : least)
+    for (std::size_t l = 0; l < lanes; ++l) {
+      const double step = one.left[l] / one.speed[l], speed = one.speed[l];
+      const std::size_t k = static_cast<std::size_t>(one.at[l]) + l;
+      const bool is_faster = speed > found.speed || (speed == found.speed && k < found.index);
+      if (step < found.step || (step == found.step && is_faster))
+        found = {step, speed, k};
+    }
+  return found;
+}
+
+/// de[first ...] += the rows' part of their rates.
+void add_block(const RateTerms& terms, std::size_t first, std::size_t n, double* de) {
+  for (std::size_t r = 0; r < terms.n_rows; r += max_rows_at_once) {
+    const std::size_t left = terms.n_rows - r;
+    const std::size_t count = left < max_rows_at_once ? left : max_rows_at_once;
+    const double* rows[max_rows_at_once];
+    for (std::size_t k = 0; k < count; ++k)
+      rows[k] = terms.rows[r + k] + first;
+    add_rows_f64(rows, terms.coef + r, count, n, de + first);
+  }
 }
 
 } // namespace
 
-double first_crossing(const double* e, const double* de, const double* lo, const double* hi,
-                      std::size_t n, double noise) {
-  const double inf = __builtin_inf();
-  vdouble least = vdouble{} + inf;
-  for (std::size_t i = 0; i < n; i += lanes)
-    least = smaller_of(steps_to_end(e + i, de + i, lo + i, hi + i, noise), least);
-  double result = inf;
-  for (std::size_t l = 0; l < lanes; ++l)
-    result = least[l] < result ? least[l] : result;
-  return result;
+Crossing first_crossing(const Intervals& at, const double* de, std::size_t n, double noise,
+                        double limit) {
+  RunningLeast least[2];
+  look(at, de, 0, n, noise, least);
+  return reduce_least(least, limit);
 }
 
-std::size_t steepest_crossing(const double* e, const double* de, const double* lo, const double* hi,
-                              std::size_t n, double noise, double step) {
-  RunningBest even(-1), odd(-1);
-  for (std::size_t i = 0; i < n; i += 2 * lanes)
-    for (std::size_t u = 0; u < 2; ++u) {
-      const std::size_t at = i + u * lanes;
-      const vdouble rate = load<vdouble>(de + at);
-      const vdouble size = rate > 0.0 ? rate : -rate;
-      const vdouble way = steps_to_end(e + at, de + at, lo + at, hi + at, noise);
-      (u == 0 ? even : odd).keep_larger(way <= step ? size : vdouble{} - 2.0, at);
+Crossing sweep(const RateTerms& terms, const Intervals& at, std::size_t n, double noise,
+               double limit, double* de) {
+  RunningLeast least[2];
+  for (std::size_t first = 0; first < n; first += block_size) {
+    const std::size_t count = n - first < block_size ? n - first : block_size;
+    for (std::size_t i = first; i < first + count; i += lanes) {
+      vdouble rate = load<vdouble>(terms.fixed + i) + terms.constant;
+      if (terms.returned != nullptr)
+        rate += load<vdouble>(terms.returned + i);
+      store(de + i, rate);
     }
-  return reduce_best(even, odd).index;
+    add_block(terms, first, count, de);
+    look(at, de, first, count, noise, least);
+  }
+  return reduce_least(least, limit);
 }
 
 void add_scaled(double a, const double* x, std::size_t n, double* y) {
   for (std::size_t i = 0; i < n; i += lanes)
     store(y + i, load<vdouble>(y + i) + a * load<vdouble>(x + i));
-}
-
-void add_constant(double a, std::size_t n, double* y) {
-  for (std::size_t i = 0; i < n; i += lanes)
-    store(y + i, load<vdouble>(y + i) + a);
 }
 
 double sum_of(const double* x, std::size_t n) {
