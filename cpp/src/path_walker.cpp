@@ -115,7 +115,8 @@ void PathWalker::advance(double step) {
   tau_ += step;
 }
 
-void PathWalker::write_piece() {
+/// The piece from here that `step` will end.
+void PathWalker::write_piece(double step) {
   if (!is_recording_)
     return;
   pieces_.tau.push_back(tau_);
@@ -128,13 +129,13 @@ void PathWalker::write_piece() {
   for (std::size_t k = 0; k < members_.size(); ++k)
     pieces_.beta[first + k] = beta_[members_[k]];
   pieces_.beta_rate.insert(pieces_.beta_rate.end(), dbeta_.begin(), dbeta_.end());
-  const std::size_t from = pieces_.watched.size();
-  pieces_.watched.resize(from + watched_.size());
-  pieces_.watched_rate.resize(from + watched_.size());
-  for (std::size_t k = 0; k < watched_.size(); ++k) {
-    pieces_.watched[from + k] = e_[watched_[k]];
-    pieces_.watched_rate[from + k] = de_[watched_[k]];
+  if (!scored_)
+    return;
+  for (std::size_t k = 0; k < scored_->rows.size(); ++k) {
+    scored_->residual[k] = e_[scored_->rows[k]];
+    scored_->rate[k] = de_[scored_->rows[k]];
   }
+  scored_->sums.add(tau_, tau_ + step, scored_->residual.data(), scored_->rate.data());
 }
 
 void PathWalker::write_change(std::size_t i) {
@@ -145,10 +146,17 @@ void PathWalker::write_change(std::size_t i) {
   pieces_.change_place.push_back(static_cast<std::int8_t>(place_[i]));
 }
 
-void PathWalker::record(bool is_on, std::span<const std::size_t> watched) {
+void PathWalker::record(bool is_on) {
   is_recording_ = is_on;
-  watched_.assign(watched.begin(), watched.end());
   pieces_ = {};
+}
+
+void PathWalker::score(std::span<const std::size_t> rows, std::span<const double> shares,
+                       Metric metric) {
+  std::vector<double> targets, values(rows.size());
+  for (const std::size_t i : rows)
+    targets.push_back(target_[i]);
+  scored_ = Scored{{rows.begin(), rows.end()}, values, values, {metric, targets, shares}};
 }
 
 bool PathWalker::must_end(PathStatus& status, std::int64_t max_events, Watch& watch) const {
@@ -203,7 +211,7 @@ PathWalker::Turn PathWalker::take_turn(double to, PathStatus& status) {
     return Turn::needs_renewal;
   const Event event = next_event(to - tau_);
   if (tau_ + event.step > tau_) {
-    write_piece();
+    write_piece(event.step);
     advance(event.step);
     ++counts_.n_steps;
     n_idle_ = 0;

@@ -23,9 +23,11 @@
 #include "alphapath/interrupt.hpp"
 #include "alphapath/kernel_rows.hpp"
 #include "alphapath/path.hpp"
+#include "path_curve.hpp"
 #include "path_factor.hpp"
 #include "simd/path_loops.hpp"
 
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -72,7 +74,9 @@ public:
   PathStatus walk(double to, std::int64_t max_events, Watch& watch);
   /// Recomputes all residuals. Returns the largest distance outside an interval.
   double refresh();
-  void record(bool is_on, std::span<const std::size_t> watched);
+  void record(bool is_on);
+  /// Sums the error of these rows, whatever their weights, along all that is recorded from here.
+  void score(std::span<const std::size_t> rows, std::span<const double> shares, Metric metric);
 
   // -- reading
 
@@ -89,6 +93,7 @@ public:
   /// Of the present solution, by the residuals as they are.
   Quality measure();
   const PathCounts& counts() const { return counts_; }
+  Curve take_curve() { return std::exchange(scored_, std::nullopt)->sums.curve(); }
   PathPieces take_pieces() { return std::exchange(pieces_, {}); }
 
 private:
@@ -101,6 +106,12 @@ private:
   };
   struct Bounds {
     double lower, upper, lower_rate, upper_rate;
+  };
+  /// Rows with a score, and room for their values.
+  struct Scored {
+    std::vector<std::size_t> rows;
+    std::vector<double> residual, rate;
+    CurveSums sums;
   };
   /// What comes after a turn.
   enum class Turn { goes_on, ends, needs_renewal };
@@ -118,7 +129,7 @@ private:
   void find_direction(double limit);
   Event next_event(double limit) const;
   void advance(double step);
-  void write_piece();
+  void write_piece(double step);
   void write_change(std::size_t i);
   bool must_end(PathStatus& status, std::int64_t max_events, Watch& watch) const;
 
@@ -228,7 +239,7 @@ private:
   std::uint64_t random_ = 0x9E3779B97F4A7C15u;
   PathCounts counts_;
   bool is_recording_ = false;
-  std::vector<std::size_t> watched_;
+  std::optional<Scored> scored_;
   PathPieces pieces_;
 };
 

@@ -133,7 +133,7 @@ void walk_everywhere(std::size_t repeat, double gamma, std::size_t n = 90, bool 
   CHECK(walker.walk(1.0, 100000, watch) == PathStatus::arrived);
   CHECK(violation(K, y, walker.betas(), weights) < 1e-10);
   walker.aim(zeros, ones, 0.5);
-  walker.record(records, {});
+  walker.record(records);
   CHECK(walker.walk(300.0, 100000, watch) == PathStatus::arrived);
   weights.assign(n, 300.0);
   CHECK(violation(K, y, walker.betas(), weights) < 1e-7);
