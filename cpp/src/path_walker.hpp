@@ -174,6 +174,7 @@ private:
   void multiply_betas(std::span<double> out) const;
   void compute_residuals();
   void multiply_rates();
+  void compute_products();
   void renew(PathStatus& status);
   void hand_drift_to_targets();
   double driven_beta(std::size_t i) const;
