@@ -160,6 +160,7 @@ void PathWalker::multiply_rates() {
 }
 
 void PathWalker::renew(PathStatus& status) {
+  step_left_ = 0; // residuals come from nothing
   ++counts_.n_refreshes;
   status = build_factor();
   compute_products();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace alphapath {
 
@@ -70,7 +71,8 @@ void PathWalker::find_direction(double limit) {
   noise_ = relative_noise * scale_ * direction_size_;
   crossing_ = ALPHAPATH_DISPATCH(sweep)({h_.data(), has_return_ ? return_.data() : nullptr, dbias_,
                                          row_pointers_.data(), dbeta_.data(), m},
-                                        intervals(), followed_, noise_, limit, de_.data());
+                                        std::exchange(step_left_, 0.0), intervals(), followed_,
+                                        noise_, limit, de_.data());
   for (const std::uint32_t i : members_)
     if (i < followed_)
       residual_noise_ = std::max(residual_noise_, std::abs(de_[i]));
@@ -107,12 +109,20 @@ PathWalker::Event PathWalker::next_event(double limit) const {
   return {Event::enters, crossing_.step, crossing_.index, 0, de_[crossing_.index] > 0};
 }
 
+/// Residuals follow in the next pass over them.
 void PathWalker::advance(double step) {
-  ALPHAPATH_DISPATCH(add_scaled)(step, de_.data(), followed_, e_.data());
+  step_left_ = step;
   for (std::size_t k = 0; k < members_.size(); ++k)
     beta_[members_[k]] += step * dbeta_[k];
   bias_ += step * dbias_;
   tau_ += step;
+}
+
+/// Residuals are where the betas are.
+void PathWalker::settle_residuals() {
+  if (step_left_ != 0)
+    ALPHAPATH_DISPATCH(add_scaled)(std::exchange(step_left_, 0.0), de_.data(), followed_,
+                                   e_.data());
 }
 
 /// The piece from here that `step` will end.
@@ -191,6 +201,7 @@ PathStatus PathWalker::walk(double to, std::int64_t max_events, Watch& watch) {
     if (turn == Turn::goes_on && ++n_turns > turns_before_near)
       turn = walk_near(to, {status, max_events, watch});
     if (turn == Turn::ends) {
+      settle_residuals();
       tau_ = to;
       arrive();
       return PathStatus::arrived;
@@ -200,6 +211,7 @@ PathStatus PathWalker::walk(double to, std::int64_t max_events, Watch& watch) {
     if (turn == Turn::needs_renewal)
       renew(status);
   }
+  settle_residuals();
   return status;
 }
 

@@ -82,8 +82,8 @@ public:
 
   double tau() const { return tau_; }
   double bias() const { return bias_; } // of the stored kernel: offsets left out
-  const std::vector<double>& residuals() const { return e_; }
-  const std::vector<double>& betas() {
+  std::span<const double> residuals() const { return e_; }
+  std::span<const double> betas() {
     settle_betas();
     return beta_;
   }
@@ -129,6 +129,7 @@ private:
   void find_direction(double limit);
   Event next_event(double limit) const;
   void advance(double step);
+  void settle_residuals();
   void write_piece(double step);
   void write_change(std::size_t i);
   bool must_end(PathStatus& status, std::int64_t max_events, Watch& watch) const;
@@ -193,7 +194,7 @@ private:
   const double* row_of(std::size_t position) const {
     return static_cast<const double*>(rows_[position].data);
   }
-  simd::Intervals intervals() const { return {e_.data(), lo_.data(), hi_.data()}; }
+  simd::Intervals intervals() { return {e_.data(), lo_.data(), hi_.data()}; }
   double sum_of_rates() const;
   bool is_still() const;
   double random();
@@ -204,10 +205,10 @@ private:
   std::size_t n_ = 0, width_ = 0; // width_: n_ rounded up, the length of the vectors
   std::size_t followed_ = 0;      // the first so many have their residuals kept up to date
   // One value an instance.
-  std::vector<double> target_, lower_scale_, upper_scale_, c0_, dc_;
-  std::vector<double> beta_; // of margin members; of the others as of settle_betas
-  std::vector<double> drive_end_, e_, de_, lo_, hi_, h_, rate_, return_;
-  std::vector<double> origin_;
+  AlignedVector<double> target_, lower_scale_, upper_scale_, c0_, dc_;
+  AlignedVector<double> beta_; // of margin members; of the others as of settle_betas
+  AlignedVector<double> drive_end_, e_, de_, lo_, hi_, h_, rate_, return_;
+  AlignedVector<double> origin_;
   std::vector<Place> place_;
   std::vector<std::int8_t> side_; // the half of the box a margin or driven instance is in
   // One value a margin member.
@@ -221,9 +222,10 @@ private:
   double far_rates_ = 0;              // of a part: the sum of rates of those not in it
   NearKernel* near_kernel_ = nullptr; // of a part
   std::vector<std::int8_t> is_near_;
-  std::vector<double> far_e_, times_;
+  AlignedVector<double> far_e_, times_;
   Scratch scratch_;
   PathFactor factor_;
+  double step_left_ = 0; // that e has not gone along de yet
   double tau_ = 0, walk_end_ = 0, bias_ = 0, dbias_ = 0;
   double sum_return_ = 0; // rate at which a defect of sum(beta) is returned
   double sigma_ = 0, scale_ = 0, rates_size_ = 0, direction_size_ = 0, noise_ = 0, beta_noise_ = 0,

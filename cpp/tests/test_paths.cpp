@@ -57,7 +57,7 @@ Labels labels(std::size_t n) {
 }
 
 /// max down slope - min up slope, and how far the sum is off.
-double violation(const std::vector<double>& K, const Labels& y, const std::vector<double>& beta,
+double violation(const std::vector<double>& K, const Labels& y, std::span<const double> beta,
                  const std::vector<double>& weights) {
   const std::size_t n = weights.size();
   double down = -1e300, up = 1e300, sum = 0;

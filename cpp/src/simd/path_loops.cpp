@@ -13,35 +13,47 @@ constexpr std::size_t lanes = Vec<double>::width;
 // Rates computed before they are looked at: they are still in the nearest cache then.
 constexpr std::size_t block_size = 512;
 
+// What stands for no room at all: of several without room the fastest is then the first.
+constexpr double no_room = 1e-200;
+// Candidates side by side, which hide the latency of the blends.
+constexpr std::size_t n_chains = 4;
+
 /// The least left / speed of a lane so far as a fraction, so that comparing takes no division.
 struct RunningLeast {
   vdouble left = vdouble{} + __builtin_inf(), speed = vdouble{} + 1.0;
   vint64 at{};
 
-  void keep_earlier(vdouble other_left, vdouble other_speed, std::size_t base) {
-    const vdouble other = other_left * speed, own = left * other_speed;
-    const vint64 is_better = (other < own) | ((other == own) & (other_speed > speed));
-    left = is_better ? other_left : left;
-    speed = is_better ? other_speed : speed;
-    at = is_better ? vint64{} + static_cast<std::int64_t>(base) : at;
+  /// Looks at the elements from k on, one a lane.
+  void look(const Intervals& all, const double* de, std::size_t k, double noise) {
+    const vdouble rate = load<vdouble>(de + k), e = load<vdouble>(all.e + k);
+    const vdouble room = rate > 0.0 ? load<vdouble>(all.hi + k) - e : e - load<vdouble>(all.lo + k);
+    const vdouble own_speed = rate > 0.0 ? rate : -rate;
+    const vdouble own_left = larger_of(room, vdouble{} + no_room);
+    const vint64 is_earlier =
+        (own_left * speed < left * own_speed) & (own_speed > vdouble{} + noise);
+    left = is_earlier ? own_left : left;
+    speed = is_earlier ? own_speed : speed;
+    at = is_earlier ? vint64{} + static_cast<std::int64_t>(k) : at;
   }
 };
 
 /// Looks at elements first to first + n (a multiple of 16).
 void look(const Intervals& at, const double* de, std::size_t first, std::size_t n, double noise,
-          RunningLeast (&least)[2]) {
-  for (std::size_t i = first; i < first + n; i += 2 * lanes)
-    for (std::size_t u = 0; u < 2; ++u) {
-      const std::size_t k = i + u * lanes;
-      const vdouble rate = load<vdouble>(de + k), e = load<vdouble>(at.e + k);
-      const vdouble room = rate > 0.0 ? load<vdouble>(at.hi + k) - e : e - load<vdouble>(at.lo + k);
-      const vdouble speed = rate > 0.0 ? rate : -rate;
-      const vdouble left = larger_of(room, vdouble{});
-      least[u].keep_earlier(speed > noise ? left : vdouble{} + __builtin_inf(), speed, k);
-    }
+          RunningLeast (&all)[n_chains]) {
+  RunningLeast least[n_chains]; // a copy, which stays in registers
+  for (std::size_t u = 0; u < n_chains; ++u)
+    least[u] = all[u];
+  std::size_t i = first;
+  for (; i + n_chains * lanes <= first + n; i += n_chains * lanes)
+    for (std::size_t u = 0; u < n_chains; ++u)
+      least[u].look(at, de, i + u * lanes, noise);
+  for (; i < first + n; i += lanes)
+    least[0].look(at, de, i, noise);
+  for (std::size_t u = 0; u < n_chains; ++u)
+    all[u] = least[u];
 }
 
-Crossing reduce_least(const RunningLeast (&least)[2], double limit) {
+Crossing reduce_least(const RunningLeast (&least)[n_chains], double limit) {
   Crossing found{limit, __builtin_inf(), 0};
   for (const RunningLeast& one : least)
     for (std::size_t l = 0; l < lanes; ++l) {
@@ -70,20 +82,21 @@ void add_block(const RateTerms& terms, std::size_t first, std::size_t n, double*
 
 Crossing first_crossing(const Intervals& at, const double* de, std::size_t n, double noise,
                         double limit) {
-  RunningLeast least[2];
+  RunningLeast least[n_chains];
   look(at, de, 0, n, noise, least);
   return reduce_least(least, limit);
 }
 
-Crossing sweep(const RateTerms& terms, const Intervals& at, std::size_t n, double noise,
-               double limit, double* de) {
-  RunningLeast least[2];
+Crossing sweep(const RateTerms& terms, double step, const Intervals& at, std::size_t n,
+               double noise, double limit, double* de) {
+  RunningLeast least[n_chains];
   for (std::size_t first = 0; first < n; first += block_size) {
     const std::size_t count = n - first < block_size ? n - first : block_size;
     for (std::size_t i = first; i < first + count; i += lanes) {
       vdouble rate = load<vdouble>(terms.fixed + i) + terms.constant;
       if (terms.returned != nullptr)
         rate += load<vdouble>(terms.returned + i);
+      store(at.e + i, load<vdouble>(at.e + i) + step * load<vdouble>(de + i));
       store(de + i, rate);
     }
     add_block(terms, first, count, de);

@@ -7,7 +7,8 @@ namespace alphapath::simd {
 
 /// Residuals and the intervals they are in.
 struct Intervals {
-  const double *e, *lo, *hi;
+  double* e;
+  const double *lo, *hi;
 };
 
 /// A rate: fixed + returned (nullptr: none) + constant + sum_k coef_k row_k.
@@ -33,9 +34,9 @@ struct Crossing {
   /* nobody leaves before. n is a multiple of 16. */                                               \
   Crossing first_crossing(const Intervals& at, const double* de, std::size_t n, double noise,      \
                           double limit);                                                           \
-  /* Writes de from its terms, and finds the first crossing on the way. */                         \
-  Crossing sweep(const RateTerms& terms, const Intervals& at, std::size_t n, double noise,         \
-                 double limit, double* de);                                                        \
+  /* e += step de; then writes de from its terms, and finds the first crossing on the way. */      \
+  Crossing sweep(const RateTerms& terms, double step, const Intervals& at, std::size_t n,          \
+                 double noise, double limit, double* de);                                          \
   /* y += a x; n is a multiple of 16. */                                                           \
   void add_scaled(double a, const double* x, std::size_t n, double* y);                            \
   double sum_of(const double* x, std::size_t n);                                                   \
