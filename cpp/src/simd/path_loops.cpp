@@ -29,11 +29,15 @@ struct RunningLeast {
     const vdouble room = rate > 0.0 ? load<vdouble>(all.hi + k) - e : e - load<vdouble>(all.lo + k);
     const vdouble own_speed = rate > 0.0 ? rate : -rate;
     const vdouble own_left = larger_of(room, vdouble{} + no_room);
-    const vint64 is_earlier =
-        (own_left * speed < left * own_speed) & (own_speed > vdouble{} + noise);
+    const vdouble counted = own_speed > noise ? own_left : vdouble{} + __builtin_inf();
+    keep_earlier(counted, own_speed, vint64{} + static_cast<std::int64_t>(k));
+  }
+
+  void keep_earlier(vdouble own_left, vdouble own_speed, vint64 own_at) {
+    const vint64 is_earlier = own_left * speed < left * own_speed;
     left = is_earlier ? own_left : left;
     speed = is_earlier ? own_speed : speed;
-    at = is_earlier ? vint64{} + static_cast<std::int64_t>(k) : at;
+    at = is_earlier ? own_at : at;
   }
 };
 
@@ -54,15 +58,17 @@ void look(const Intervals& at, const double* de, std::size_t first, std::size_t 
 }
 
 Crossing reduce_least(const RunningLeast (&least)[n_chains], double limit) {
+  RunningLeast one = least[0];
+  for (std::size_t u = 1; u < n_chains; ++u)
+    one.keep_earlier(least[u].left, least[u].speed, least[u].at);
   Crossing found{limit, __builtin_inf(), 0};
-  for (const RunningLeast& one : least)
-    for (std::size_t l = 0; l < lanes; ++l) {
-      const double step = one.left[l] / one.speed[l], speed = one.speed[l];
-      const std::size_t k = static_cast<std::size_t>(one.at[l]) + l;
-      const bool is_faster = speed > found.speed || (speed == found.speed && k < found.index);
-      if (step < found.step || (step == found.step && is_faster))
-        found = {step, speed, k};
-    }
+  for (std::size_t l = 0; l < lanes; ++l) {
+    const double step = one.left[l] / one.speed[l], speed = one.speed[l];
+    const std::size_t k = static_cast<std::size_t>(one.at[l]) + l;
+    const bool is_faster = speed > found.speed || (speed == found.speed && k < found.index);
+    if (step < found.step || (step == found.step && is_faster))
+      found = {step, speed, k};
+  }
   return found;
 }
 
