@@ -1,28 +1,16 @@
 #include "path_curve.hpp"
 
+#include "simd/isa.hpp"
+#include "simd/path_loops.hpp"
+
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 
 namespace alphapath {
 
 namespace {
 
-constexpr std::size_t block_size = 32;
-
-/// Whether all of a block stay strictly on their sides over a piece, as nearly all do; without
-/// branches, so that compilers make vectors of it.
-bool keeps_sides(std::size_t from, std::size_t to, double length, const double* residual,
-                 const double* rate, const double* targets, const double* side) {
-  std::int64_t changes = 0;
-  for (std::size_t j = from; j < to; ++j) {
-    const double first = residual[j] + targets[j];
-    const double last = first + length * rate[j];
-    changes |= static_cast<std::int64_t>(!(side[j] * first > 0));
-    changes |= static_cast<std::int64_t>(!(side[j] * last > 0));
-  }
-  return changes == 0;
-}
+constexpr std::size_t block_size = 64;
 
 } // namespace
 
@@ -51,10 +39,13 @@ void CurveSums::add(double start, double end, const double* residual, const doub
 void CurveSums::add_errors(double start, double end, const double* residual, const double* rate) {
   const std::size_t n = targets_.size();
   const double length = end - start;
+  const auto keeps_sides = ALPHAPATH_DISPATCH(keeps_sides);
   crossings_.clear();
   for (std::size_t from = 0; from < n; from += block_size) {
     const std::size_t to = std::min(n, from + block_size);
-    if (keeps_sides(from, to, length, residual, rate, targets_.data(), side_.data()))
+    // As nearly all do.
+    if (keeps_sides(residual + from, rate + from, targets_.data() + from, side_.data() + from,
+                    to - from, length))
       continue;
     for (std::size_t j = from; j < to; ++j) {
       const double first = residual[j] + targets_[j];

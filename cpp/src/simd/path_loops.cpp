@@ -111,6 +111,26 @@ Crossing sweep(const RateTerms& terms, double step, const Intervals& at, std::si
   return reduce_least(least, limit);
 }
 
+bool keeps_sides(const double* residual, const double* rate, const double* target,
+                 const double* side, std::size_t n, double length) {
+  vdouble least = vdouble{} + 1.0;
+  std::size_t j = 0;
+  for (; j + lanes <= n; j += lanes) {
+    const vdouble first = load<vdouble>(residual + j) + load<vdouble>(target + j);
+    const vdouble last = first + length * load<vdouble>(rate + j);
+    const vdouble own = load<vdouble>(side + j);
+    least = smaller_of(smaller_of(own * first, own * last), least);
+  }
+  bool keeps = true;
+  for (std::size_t l = 0; l < lanes; ++l)
+    keeps &= least[l] > 0;
+  for (; j < n; ++j) {
+    const double first = residual[j] + target[j], last = first + length * rate[j];
+    keeps &= side[j] * first > 0 && side[j] * last > 0;
+  }
+  return keeps;
+}
+
 void add_scaled(double a, const double* x, std::size_t n, double* y) {
   for (std::size_t i = 0; i < n; i += lanes)
     store(y + i, load<vdouble>(y + i) + a * load<vdouble>(x + i));

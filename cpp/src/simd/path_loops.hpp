@@ -37,6 +37,10 @@ struct Crossing {
   /* e += step de; then writes de from its terms, and finds the first crossing on the way. */      \
   Crossing sweep(const RateTerms& terms, double step, const Intervals& at, std::size_t n,          \
                  double noise, double limit, double* de);                                          \
+  /* Whether residual + target, and that a `length` along its rate, has the sign of side (+-1) */  \
+  /* for all of n rows. */                                                                         \
+  bool keeps_sides(const double* residual, const double* rate, const double* target,               \
+                   const double* side, std::size_t n, double length);                              \
   /* y += a x; n is a multiple of 16. */                                                           \
   void add_scaled(double a, const double* x, std::size_t n, double* y);                            \
   double sum_of(const double* x, std::size_t n);                                                   \
