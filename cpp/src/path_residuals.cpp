@@ -167,6 +167,7 @@ void PathWalker::renew(PathStatus& status) {
   if (has_return_)
     for (std::size_t i = 0; i < n_; ++i)
       e_[i] -= return_[i] * (walk_end_ - tau_);
+  correct_members();
   hand_drift_to_targets();
 }
 
@@ -214,6 +215,7 @@ void PathWalker::hand_drift_to_targets() {
 double PathWalker::refresh() {
   ++counts_.n_refreshes;
   compute_products();
+  correct_members();
   needs_correction_ = true;
   double low = -infinity, high = infinity; // what the bias may be moved by
   for (std::size_t i = 0; i < n_; ++i) {

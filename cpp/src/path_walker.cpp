@@ -43,7 +43,7 @@ bool PathWalker::is_still() const {
 /// `limit`.
 void PathWalker::find_direction(double limit) {
   const std::size_t m = members_.size();
-  dbias_ = residual_noise_ = 0;
+  dbias_ = 0;
   dbeta_.resize(m);
   direction_size_ = rates_size_;
   if (m > 0) {
@@ -68,6 +68,13 @@ void PathWalker::find_direction(double limit) {
       direction_size_ += std::abs(dbeta_[k]);
     }
   }
+  find_crossing(limit);
+}
+
+/// The rates of residuals, and who leaves its interval first, by the rates of betas and bias.
+void PathWalker::find_crossing(double limit) {
+  const std::size_t m = members_.size();
+  residual_noise_ = 0;
   noise_ = relative_noise * scale_ * direction_size_;
   crossing_ = ALPHAPATH_DISPATCH(sweep)({h_.data(), has_return_ ? return_.data() : nullptr, dbias_,
                                          row_pointers_.data(), dbeta_.data(), m},
@@ -221,7 +228,11 @@ PathWalker::Turn PathWalker::take_turn(double to, PathStatus& status) {
   if (residual_noise_ > unsound_residual * scale_ * direction_size_ &&
       counts_.n_updates > updates_at_refresh_)
     return Turn::needs_renewal;
-  const Event event = next_event(to - tau_);
+  Event event = next_event(to - tau_);
+  if (needs_refinement(event.step)) {
+    refine_direction(to - tau_);
+    event = next_event(to - tau_);
+  }
   if (tau_ + event.step > tau_) {
     write_piece(event.step);
     advance(event.step);

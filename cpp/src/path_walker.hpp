@@ -127,6 +127,7 @@ private:
   // path_walker.cpp
   Turn take_turn(double to, PathStatus& status);
   void find_direction(double limit);
+  void find_crossing(double limit);
   Event next_event(double limit) const;
   void advance(double step);
   void settle_residuals();
@@ -164,6 +165,12 @@ private:
   bool jump_bias(PathStatus& status);
   void ramp();
   void arrive();
+
+  // path_precision.cpp
+  void correct_members();
+  double solve_for(double total);
+  bool needs_refinement(double step) const;
+  void refine_direction(double limit);
 
   // path_start.cpp
   void set_place(std::size_t i, Place place);

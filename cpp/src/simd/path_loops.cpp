@@ -148,6 +148,25 @@ double sum_of(const double* x, std::size_t n) {
   return sum;
 }
 
+double dot_twice(const double* x, const double* y, std::size_t n, double more) {
+  double sum[lanes] = {more}, lost[lanes] = {};
+  for (std::size_t i = 0; i < n; i += lanes)
+    for (std::size_t l = 0; l < lanes; ++l) {
+      const double product = x[i + l] * y[i + l];
+      const double next = sum[l] + product, back = next - sum[l];
+      lost[l] += __builtin_fma(x[i + l], y[i + l], -product) +
+                 ((sum[l] - (next - back)) + (product - back));
+      sum[l] = next;
+    }
+  double total = 0, rest = 0;
+  for (std::size_t l = 0; l < lanes; ++l) {
+    const double next = total + sum[l], back = next - total;
+    rest += lost[l] + ((total - (next - back)) + (sum[l] - back));
+    total = next;
+  }
+  return total + rest;
+}
+
 void rotate_into(double c, double s, const double* x, double* v, double* out, std::size_t n) {
   std::size_t i = 0;
   for (; i + lanes <= n; i += lanes) {

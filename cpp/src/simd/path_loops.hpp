@@ -44,6 +44,8 @@ struct Crossing {
   /* y += a x; n is a multiple of 16. */                                                           \
   void add_scaled(double a, const double* x, std::size_t n, double* y);                            \
   double sum_of(const double* x, std::size_t n);                                                   \
+  /* x'y + more as if in twice the precision (Ogita, Rump, Oishi); n is a multiple of 16. */       \
+  double dot_twice(const double* x, const double* y, std::size_t n, double more);                  \
   /* out = c x + s v and v = c v - s x. */                                                         \
   void rotate_into(double c, double s, const double* x, double* v, double* out, std::size_t n);    \
   }
