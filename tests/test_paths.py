@@ -43,7 +43,9 @@ def check_path(path: Path, times: Any, tol: float = 1e-8) -> None:
         certificate = certify(solution.problem, solution.beta, path.bias_at(float(t)))
         floor = 4e-15 * np.abs(solution.beta).sum() * (1.0 + np.abs(solution.gradient).max())
         assert certificate.is_optimal(max(tol, floor))
-        assert certificate.duality_gap <= 1e-9 * max(1.0, abs(certificate.objective))
+        # What rounding leaves in the bias costs as much for every unit of weight.
+        rounding = 1e-13 * solution.problem.weights.sum()
+        assert certificate.duality_gap <= 1e-9 * max(1.0, abs(certificate.objective)) + rounding
 
 
 @pytest.mark.parametrize("kernel", sorted(KERNELS))

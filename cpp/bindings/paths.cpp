@@ -1,11 +1,9 @@
 #include "bindings.hpp"
 
-#include "arrays.hpp"
+#include "curves.hpp"
 #include "gram.hpp"
 #include "growing_gram.hpp"
 #include "path_walker.hpp"
-
-#include <nanobind/stl/tuple.h>
 
 #include <stdexcept>
 #include <string>
@@ -83,8 +81,6 @@ nb::typed<nb::dict, nb::str, nb::any> pieces_of(HeldWalker& self) {
   d["members"] = hand_over(std::move(p.members));
   d["beta"] = hand_over(std::move(p.beta));
   d["beta_rate"] = hand_over(std::move(p.beta_rate));
-  d["watched"] = hand_over(std::move(p.watched));
-  d["watched_rate"] = hand_over(std::move(p.watched_rate));
   d["change_piece"] = hand_over(std::move(p.change_piece));
   d["change_instance"] = hand_over(std::move(p.change_instance));
   d["change_place"] = hand_over(std::move(p.change_place));
@@ -187,11 +183,18 @@ void bind_walker(nb::module_& m) {
           },
           "Recompute the residuals; returns the KKT violation.")
       .def(
-          "record",
-          [](HeldWalker& self, bool is_on, const Indices& watched) {
-            self.walker.record(is_on, as_positions(watched, self.n()));
+          "record", [](HeldWalker& self, bool is_on) { self.walker.record(is_on); }, "is_on"_a,
+          "Keep the pieces from now on.")
+      .def(
+          "score",
+          [](HeldWalker& self, const Indices& rows, const Vector& shares, bool is_error) {
+            const auto which = as_positions(rows, self.n());
+            self.walker.score(which, sized(shares, which.size(), "shares"), metric_of(is_error));
           },
-          "is_on"_a, "watched"_a, "Keep the pieces from now on.")
+          "rows"_a, "shares"_a, "is_error"_a, "Sum the error of these rows along what is recorded.")
+      .def(
+          "take_curve", [](HeldWalker& self) { return as_arrays(self.walker.take_curve()); },
+          "The score so far, as sum_scores gives it.")
       .def("take_pieces", &pieces_of, "The pieces kept so far.")
       .def_prop_ro("tau", [](const HeldWalker& self) { return self.walker.tau(); })
       .def_prop_ro("bias", [](const HeldWalker& self) { return self.walker.bias(); })

@@ -1,4 +1,4 @@
-// The exact 0-1 error along a path, from values that are affine on each of its pieces.
+// An exact score along a path, from values that are affine on each of its pieces.
 #pragma once
 
 #include <cstddef>
@@ -7,21 +7,51 @@
 
 namespace alphapath {
 
-/// On piece k, row j has f(t) = residual[k][j] + target[j] + (t - starts[k]) rate[k][j].
-struct PieceValues {
-  std::span<const double> starts, ends;   // one a piece
-  std::span<const double> residual, rate; // a row of targets.size() values a piece
-  std::span<const double> targets;
+enum class Metric { error, squared };
+
+/// value[k] + s (slope[k] + s curvature[k]) at s past where[k]; several may begin at one place, and
+/// the last of them stands. Of errors value alone is filled.
+struct Curve {
+  std::vector<double> where, value, slope, curvature;
 };
 
-/// A function of t that is value[k] from where[k] on; several steps may be at one place, and the
-/// last of them stands.
-struct Steps {
-  std::vector<double> where, value;
-};
+/// Sums a score over rows while a path is walked, piece by piece.
+///
+/// error: the sum of shares of the rows whose sign of f (0 counts as +, but a row that begins a
+/// piece at 0 is judged by where it goes) is not that of its target. squared: the sum of
+/// share (f - target)^2.
+class CurveSums {
+public:
+  CurveSums(Metric metric, std::span<const double> targets, std::span<const double> shares);
 
-/// The sum of shares[j] over all rows whose sign of f (0 counts as +, but a row that begins a piece
-/// at 0 is judged by where it goes) is not that of its target.
-Steps sum_errors(const PieceValues& values, std::span<const double> shares);
+  /// From start to end, row j has f = target[j] + residual[j] + (t - start) rate[j].
+  void add(double start, double end, const double* residual, const double* rate);
+  Curve& curve() { return curve_; }
+
+private:
+  /// A sum of many small terms whose rounding is kept (Neumaier): equal errors must stay equal.
+  class Sum {
+  public:
+    void add(double term);
+    double value() const { return sum_ + lost_; }
+
+  private:
+    double sum_ = 0, lost_ = 0;
+  };
+  struct Crossing {
+    double time;
+    double change;
+  };
+
+  void add_errors(double start, double end, const double* residual, const double* rate);
+  void add_squares(double start, const double* residual, const double* rate);
+
+  Metric metric_;
+  std::vector<double> targets_, shares_;
+  std::vector<double> side_; // +1 where f was above
+  std::vector<Crossing> crossings_;
+  Sum error_;
+  Curve curve_;
+};
 
 } // namespace alphapath

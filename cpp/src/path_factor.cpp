@@ -3,6 +3,7 @@
 #include "alphapath/blas.hpp"
 #include "simd/isa.hpp"
 #include "simd/path_loops.hpp"
+#include "simd/triangular.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -35,15 +36,11 @@ void PathFactor::reserve(std::size_t m) {
 }
 
 void PathFactor::solve_forward(double* x) const {
-  const int n = static_cast<int>(size_), ld = static_cast<int>(capacity_), stride = 1;
-  if (n > 0)
-    blas().dtrsv("L", "N", "N", &n, lower_.data(), &ld, x, &stride);
+  ALPHAPATH_DISPATCH(solve_lower)(lower_.data(), capacity_, size_, x);
 }
 
 void PathFactor::solve_backward(double* x) const {
-  const int n = static_cast<int>(size_), ld = static_cast<int>(capacity_), stride = 1;
-  if (n > 0)
-    blas().dtrsv("L", "T", "N", &n, lower_.data(), &ld, x, &stride);
+  ALPHAPATH_DISPATCH(solve_lower_transposed)(lower_.data(), capacity_, size_, x);
 }
 
 bool PathFactor::factor(std::size_t m, double least, std::span<const double> diagonal) {
@@ -104,7 +101,7 @@ void PathFactor::remove(std::size_t k) {
   for (std::size_t j = k + 1; j < size_; ++j) {
     const double* from = lower_.data() + j * capacity_ + j;
     double* v = scratch_.data() + (j - k - 1);
-    const double root = std::hypot(from[0], v[0]);
+    const double root = std::sqrt(from[0] * from[0] + v[0] * v[0]);
     const double c = from[0] / root, s = v[0] / root;
     rotate_into(c, s, from, v, lower_.data() + (j - 1) * capacity_ + (j - 1), size_ - j);
     const double own_one = ones_[j], own_rhs = carried_[j];
@@ -123,7 +120,7 @@ void PathFactor::carry(std::span<const double> rhs) {
   solve_forward(carried_.data());
 }
 
-void PathFactor::solve_bordered(std::span<double> x, double total) const {
+double PathFactor::solve_bordered(std::span<double> x, double total) const {
   double own = 0, square = 0;
   for (std::size_t k = 0; k < size_; ++k) {
     own += ones_[k] * carried_[k];
@@ -133,6 +130,7 @@ void PathFactor::solve_bordered(std::span<double> x, double total) const {
   for (std::size_t k = 0; k < size_; ++k)
     x[k] = carried_[k] - shift * ones_[k];
   solve_backward(x.data());
+  return shift;
 }
 
 void PathFactor::solve(std::span<double> x) const {

@@ -57,8 +57,8 @@ public:
 
   /// From here on L^-1 rhs is carried through every change.
   void carry(std::span<const double> rhs);
-  /// x = A^-1 (rhs - shift 1) of the rhs carried, where shift makes sum(x) = total.
-  void solve_bordered(std::span<double> x, double total) const;
+  /// x = A^-1 (rhs - shift 1) of the rhs carried, where shift, returned, makes sum(x) = total.
+  double solve_bordered(std::span<double> x, double total) const;
   /// x = A^-1 rhs of the rhs carried.
   void solve(std::span<double> x) const;
 

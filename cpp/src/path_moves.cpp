@@ -53,6 +53,7 @@ PathStatus PathWalker::enter(std::size_t i, bool at_hi) {
   }
   set_rate(i, 0);
   e_[i] = margin_of(i);
+  de_[i] = 0;
   set_place(i, Place::margin);
   return insert(i, !at_hi);
 }
@@ -83,6 +84,7 @@ PathStatus PathWalker::insert(std::size_t i, bool goes_up) {
 /// Moves instance i and the margin set along the null vector, at fixed tau, until a member meets a
 /// bound and leaves (true: i may be tried again) or i meets one itself.
 bool PathWalker::exchange(std::size_t i, const double* row, bool goes_up) {
+  settle_residuals();
   const std::size_t m = members_.size();
   std::vector<double> z(m);
   factor_.null_direction(z);
@@ -154,6 +156,7 @@ void PathWalker::settle_at_bound(std::size_t i, bool at_upper) {
   const Bounds b = bounds_of(i, side_[i]);
   beta_[i] = at_upper ? b.upper : b.lower;
   e_[i] = margin_of(i);
+  de_[i] = 0;
   const bool at_zero = !is_one_piece(i) && at_upper == (side_[i] < 0);
   set_place(i, at_zero ? Place::outside : at_upper ? Place::above : Place::below);
   set_rate(i, at_zero ? 0.0 : at_upper ? b.upper_rate : b.lower_rate);
@@ -178,6 +181,7 @@ void PathWalker::leave(std::size_t position, bool at_upper) {
 /// margin who can balance the bounded rates: upwards where these raise the sum (equation 3.14, with
 /// argmin over U and argmax over L). False where there is nobody.
 bool PathWalker::jump_bias(PathStatus& status) {
+  settle_residuals();
   const double excess = sum_of_rates() - sum_return_;
   const bool is_balanced = std::abs(excess) <= relative_noise * rates_size_;
   double up = infinity, down = infinity;
@@ -208,6 +212,7 @@ bool PathWalker::jump_bias(PathStatus& status) {
 /// Breaks ties: members on a bound leave, and everybody at an end of its interval gets a random
 /// slack through the targets, which return to the true ones by the end of the walk.
 void PathWalker::ramp() {
+  settle_residuals();
   ++counts_.n_ramps;
   n_idle_ = 0;
   for (std::size_t k = members_.size(); k-- > 0;) {

@@ -99,6 +99,7 @@ std::size_t PathWalker::follow(std::size_t i) {
   for (auto* v : {&lower_scale_, &upper_scale_, &c0_, &dc_, &beta_, &drive_end_, &e_, &h_, &rate_,
                   &return_, &origin_})
     (*v)[to] = (*v)[i];
+  de_[to] = 0; // its residual is the caller's to set
   side_[to] = side_[i];
   place_[i] = Place::absent;
   followed_ = padded(to + 1);
@@ -121,7 +122,7 @@ double PathWalker::choose_near() {
   const std::size_t wanted = std::max(least_near, (n_ - members_.size()) / near_share);
   if (wanted >= n_)
     return 0;
-  std::vector<double> order(times_);
+  std::vector<double> order(times_.begin(), times_.end());
   std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(wanted), order.end());
   const double horizon = order[wanted];
   for (std::size_t i = 0; i < n_; ++i)
@@ -135,6 +136,7 @@ PathWalker::Turn PathWalker::walk_near(double to, const Limits& limits) {
   if (is_recording_ || members_.size() * n_ < least_values || n_idle_ > 0 ||
       limits.status != PathStatus::arrived)
     return Turn::goes_on;
+  settle_residuals();
   const double horizon = share_of_time * choose_near();
   if (!(horizon > 0))
     return Turn::goes_on;
@@ -151,6 +153,7 @@ PathWalker::Turn PathWalker::walk_near(double to, const Limits& limits) {
     part.factor_ = std::as_const(factor_);
     PathStatus status = PathStatus::arrived;
     const Turn turn = part.walk_part(to, horizon, {status, limits.max_events, limits.watch});
+    part.settle_residuals();
     part.settle_betas();
     move_far(part);
     const bool is_good = !part.is_lost_ && !find_violators();

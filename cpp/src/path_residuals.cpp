@@ -1,6 +1,7 @@
 // What a path computes from scratch: factor, residuals, and what becomes of their drift.
 
 #include "alphapath/quality.hpp"
+#include "dispatch.hpp"
 #include "path_walker.hpp"
 
 #include <algorithm>
@@ -123,6 +124,24 @@ void PathWalker::compute_residuals() {
     e_[i] += bias_ - target_[i];
 }
 
+/// h and e from nothing. Where weights are tau times their rates, as along C, so are the betas
+/// beside the margin set, and K beta follows from h and the margin set's rows.
+void PathWalker::compute_products() {
+  multiply_rates();
+  settle_betas();
+  for (std::size_t i = 0; i < n_; ++i)
+    if (place_[i] != Place::margin && beta_[i] != tau_ * rate_[i])
+      return compute_residuals();
+  for (std::size_t i = 0; i < n_; ++i)
+    e_[i] = tau_ * h_[i] + bias_ - target_[i];
+  std::vector<double> coefficients;
+  for (const std::uint32_t i : members_)
+    coefficients.push_back(beta_[i]);
+  for (std::size_t at = 0; at < members_.size(); at += simd::max_rows_at_once)
+    add_rows<double>(row_pointers_.data() + at, coefficients.data() + at,
+                     std::min(simd::max_rows_at_once, members_.size() - at), n_, e_.data());
+}
+
 /// h = K rates; kept up to date by set_rate, whose rounding adds up.
 void PathWalker::multiply_rates() {
   std::vector<std::size_t> moving;
@@ -141,13 +160,14 @@ void PathWalker::multiply_rates() {
 }
 
 void PathWalker::renew(PathStatus& status) {
+  step_left_ = 0; // residuals come from nothing
   ++counts_.n_refreshes;
   status = build_factor();
-  compute_residuals();
-  multiply_rates();
+  compute_products();
   if (has_return_)
     for (std::size_t i = 0; i < n_; ++i)
       e_[i] -= return_[i] * (walk_end_ - tau_);
+  correct_members();
   hand_drift_to_targets();
 }
 
@@ -194,8 +214,8 @@ void PathWalker::hand_drift_to_targets() {
 
 double PathWalker::refresh() {
   ++counts_.n_refreshes;
-  compute_residuals();
-  multiply_rates();
+  compute_products();
+  correct_members();
   needs_correction_ = true;
   double low = -infinity, high = infinity; // what the bias may be moved by
   for (std::size_t i = 0; i < n_; ++i) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace alphapath {
 
@@ -38,20 +39,20 @@ bool PathWalker::is_still() const {
   return n_moving_ == 0 && !has_moving_bounds_ && !has_return_ && sum_return_ == 0;
 }
 
-void PathWalker::find_direction() {
+/// The rates of betas, bias and residuals, and the first residual that leaves its interval before
+/// `limit`.
+void PathWalker::find_direction(double limit) {
   const std::size_t m = members_.size();
-  std::copy(h_.begin(), h_.end(), de_.begin());
-  if (has_return_)
-    ALPHAPATH_DISPATCH(add_scaled)(1.0, return_.data(), width_, de_.data());
   dbias_ = 0;
-  noise_ = beta_noise_ = residual_noise_ = 0;
   dbeta_.resize(m);
   direction_size_ = rates_size_;
   if (m > 0) {
     const double total = model_.has_equality ? sum_return_ - sum_of_rates() : 0.0;
     if (!is_carried_ || n_carried_ >= turns_carried) {
-      for (std::size_t k = 0; k < m; ++k)
-        dbeta_[k] = -de_[members_[k]] - origin_[members_[k]] * total;
+      for (std::size_t k = 0; k < m; ++k) {
+        const std::size_t i = members_[k];
+        dbeta_[k] = -h_[i] - return_[i] - origin_[i] * total;
+      }
       factor_.carry(dbeta_);
       is_carried_ = true;
       carried_total_ = total;
@@ -59,30 +60,34 @@ void PathWalker::find_direction() {
     }
     ++n_carried_;
     if (model_.has_equality)
-      factor_.solve_bordered(dbeta_, total);
+      dbias_ = factor_.solve_bordered(dbeta_, total) + sigma_ * total;
     else
       factor_.solve(dbeta_);
-    for (std::size_t at = 0; at < m; at += simd::max_rows_at_once)
-      add_rows<double>(row_pointers_.data() + at, dbeta_.data() + at,
-                       std::min(simd::max_rows_at_once, m - at), followed_, de_.data());
-    if (model_.has_equality) {
-      double n_seen = 0;
-      for (const std::uint32_t i : members_)
-        if (i < followed_) {
-          dbias_ -= de_[i];
-          ++n_seen;
-        }
-      dbias_ /= n_seen;
-      ALPHAPATH_DISPATCH(add_constant)(dbias_, followed_, de_.data());
-    }
     for (std::size_t k = 0; k < m; ++k) {
+      dbias_ -= origin_[members_[k]] * dbeta_[k];
       direction_size_ += std::abs(dbeta_[k]);
-      if (members_[k] < followed_)
-        residual_noise_ = std::max(residual_noise_, std::abs(de_[members_[k]]));
     }
-    beta_noise_ = relative_noise * direction_size_;
   }
-  noise_ = std::max(relative_noise * scale_ * direction_size_, 8 * residual_noise_);
+  find_crossing(limit);
+}
+
+/// The rates of residuals, and who leaves its interval first, by the rates of betas and bias.
+void PathWalker::find_crossing(double limit) {
+  const std::size_t m = members_.size();
+  residual_noise_ = 0;
+  noise_ = relative_noise * scale_ * direction_size_;
+  crossing_ = ALPHAPATH_DISPATCH(sweep)({h_.data(), has_return_ ? return_.data() : nullptr, dbias_,
+                                         row_pointers_.data(), dbeta_.data(), m},
+                                        std::exchange(step_left_, 0.0), intervals(), followed_,
+                                        noise_, limit, de_.data());
+  for (const std::uint32_t i : members_)
+    if (i < followed_)
+      residual_noise_ = std::max(residual_noise_, std::abs(de_[i]));
+  beta_noise_ = m > 0 ? relative_noise * direction_size_ : 0.0;
+  noise_ = std::max(noise_, 8 * residual_noise_);
+  if (crossing_.speed <= noise_)
+    crossing_ =
+        ALPHAPATH_DISPATCH(first_crossing)(intervals(), de_.data(), followed_, noise_, limit);
 }
 
 PathWalker::Event PathWalker::next_event(double limit) const {
@@ -106,25 +111,29 @@ PathWalker::Event PathWalker::next_event(double limit) const {
     if (down > beta_noise_)
       consider(k, beta_[i] - b.lower, down, false);
   }
-  const double crossing = ALPHAPATH_DISPATCH(first_crossing)(e_.data(), de_.data(), lo_.data(),
-                                                             hi_.data(), followed_, noise_);
-  if (!(crossing < event.step))
+  if (!(crossing_.step < event.step))
     return event;
-  // Of those that leave together, the one with the largest rate: the best pivot.
-  const std::size_t i = ALPHAPATH_DISPATCH(steepest_crossing)(
-      e_.data(), de_.data(), lo_.data(), hi_.data(), followed_, noise_, crossing);
-  return {Event::enters, crossing, i, 0, de_[i] > 0};
+  return {Event::enters, crossing_.step, crossing_.index, 0, de_[crossing_.index] > 0};
 }
 
+/// Residuals follow in the next pass over them.
 void PathWalker::advance(double step) {
-  ALPHAPATH_DISPATCH(add_scaled)(step, de_.data(), followed_, e_.data());
+  step_left_ = step;
   for (std::size_t k = 0; k < members_.size(); ++k)
     beta_[members_[k]] += step * dbeta_[k];
   bias_ += step * dbias_;
   tau_ += step;
 }
 
-void PathWalker::write_piece() {
+/// Residuals are where the betas are.
+void PathWalker::settle_residuals() {
+  if (step_left_ != 0)
+    ALPHAPATH_DISPATCH(add_scaled)(std::exchange(step_left_, 0.0), de_.data(), followed_,
+                                   e_.data());
+}
+
+/// The piece from here that `step` will end.
+void PathWalker::write_piece(double step) {
   if (!is_recording_)
     return;
   pieces_.tau.push_back(tau_);
@@ -137,13 +146,13 @@ void PathWalker::write_piece() {
   for (std::size_t k = 0; k < members_.size(); ++k)
     pieces_.beta[first + k] = beta_[members_[k]];
   pieces_.beta_rate.insert(pieces_.beta_rate.end(), dbeta_.begin(), dbeta_.end());
-  const std::size_t from = pieces_.watched.size();
-  pieces_.watched.resize(from + watched_.size());
-  pieces_.watched_rate.resize(from + watched_.size());
-  for (std::size_t k = 0; k < watched_.size(); ++k) {
-    pieces_.watched[from + k] = e_[watched_[k]];
-    pieces_.watched_rate[from + k] = de_[watched_[k]];
+  if (!scored_)
+    return;
+  for (std::size_t k = 0; k < scored_->rows.size(); ++k) {
+    scored_->residual[k] = e_[scored_->rows[k]];
+    scored_->rate[k] = de_[scored_->rows[k]];
   }
+  scored_->sums.add(tau_, tau_ + step, scored_->residual.data(), scored_->rate.data());
 }
 
 void PathWalker::write_change(std::size_t i) {
@@ -154,10 +163,17 @@ void PathWalker::write_change(std::size_t i) {
   pieces_.change_place.push_back(static_cast<std::int8_t>(place_[i]));
 }
 
-void PathWalker::record(bool is_on, std::span<const std::size_t> watched) {
+void PathWalker::record(bool is_on) {
   is_recording_ = is_on;
-  watched_.assign(watched.begin(), watched.end());
   pieces_ = {};
+}
+
+void PathWalker::score(std::span<const std::size_t> rows, std::span<const double> shares,
+                       Metric metric) {
+  std::vector<double> targets, values(rows.size());
+  for (const std::size_t i : rows)
+    targets.push_back(target_[i]);
+  scored_ = Scored{{rows.begin(), rows.end()}, values, values, {metric, targets, shares}};
 }
 
 bool PathWalker::must_end(PathStatus& status, std::int64_t max_events, Watch& watch) const {
@@ -192,6 +208,7 @@ PathStatus PathWalker::walk(double to, std::int64_t max_events, Watch& watch) {
     if (turn == Turn::goes_on && ++n_turns > turns_before_near)
       turn = walk_near(to, {status, max_events, watch});
     if (turn == Turn::ends) {
+      settle_residuals();
       tau_ = to;
       arrive();
       return PathStatus::arrived;
@@ -201,18 +218,23 @@ PathStatus PathWalker::walk(double to, std::int64_t max_events, Watch& watch) {
     if (turn == Turn::needs_renewal)
       renew(status);
   }
+  settle_residuals();
   return status;
 }
 
 /// One direction followed to its event, and that done.
 PathWalker::Turn PathWalker::take_turn(double to, PathStatus& status) {
-  find_direction();
+  find_direction(to - tau_);
   if (residual_noise_ > unsound_residual * scale_ * direction_size_ &&
       counts_.n_updates > updates_at_refresh_)
     return Turn::needs_renewal;
-  const Event event = next_event(to - tau_);
+  Event event = next_event(to - tau_);
+  if (needs_refinement(event.step)) {
+    refine_direction(to - tau_);
+    event = next_event(to - tau_);
+  }
   if (tau_ + event.step > tau_) {
-    write_piece();
+    write_piece(event.step);
     advance(event.step);
     ++counts_.n_steps;
     n_idle_ = 0;

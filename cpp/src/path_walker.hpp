@@ -23,8 +23,11 @@
 #include "alphapath/interrupt.hpp"
 #include "alphapath/kernel_rows.hpp"
 #include "alphapath/path.hpp"
+#include "path_curve.hpp"
 #include "path_factor.hpp"
+#include "simd/path_loops.hpp"
 
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -71,14 +74,16 @@ public:
   PathStatus walk(double to, std::int64_t max_events, Watch& watch);
   /// Recomputes all residuals. Returns the largest distance outside an interval.
   double refresh();
-  void record(bool is_on, std::span<const std::size_t> watched);
+  void record(bool is_on);
+  /// Sums the error of these rows, whatever their weights, along all that is recorded from here.
+  void score(std::span<const std::size_t> rows, std::span<const double> shares, Metric metric);
 
   // -- reading
 
   double tau() const { return tau_; }
   double bias() const { return bias_; } // of the stored kernel: offsets left out
-  const std::vector<double>& residuals() const { return e_; }
-  const std::vector<double>& betas() {
+  std::span<const double> residuals() const { return e_; }
+  std::span<const double> betas() {
     settle_betas();
     return beta_;
   }
@@ -88,6 +93,7 @@ public:
   /// Of the present solution, by the residuals as they are.
   Quality measure();
   const PathCounts& counts() const { return counts_; }
+  Curve take_curve() { return std::exchange(scored_, std::nullopt)->sums.curve(); }
   PathPieces take_pieces() { return std::exchange(pieces_, {}); }
 
 private:
@@ -100,6 +106,12 @@ private:
   };
   struct Bounds {
     double lower, upper, lower_rate, upper_rate;
+  };
+  /// Rows with a score, and room for their values.
+  struct Scored {
+    std::vector<std::size_t> rows;
+    std::vector<double> residual, rate;
+    CurveSums sums;
   };
   /// What comes after a turn.
   enum class Turn { goes_on, ends, needs_renewal };
@@ -114,10 +126,12 @@ private:
 
   // path_walker.cpp
   Turn take_turn(double to, PathStatus& status);
-  void find_direction();
+  void find_direction(double limit);
+  void find_crossing(double limit);
   Event next_event(double limit) const;
   void advance(double step);
-  void write_piece();
+  void settle_residuals();
+  void write_piece(double step);
   void write_change(std::size_t i);
   bool must_end(PathStatus& status, std::int64_t max_events, Watch& watch) const;
 
@@ -152,6 +166,12 @@ private:
   void ramp();
   void arrive();
 
+  // path_precision.cpp
+  void correct_members();
+  double solve_for(double total);
+  bool needs_refinement(double step) const;
+  void refine_direction(double limit);
+
   // path_start.cpp
   void set_place(std::size_t i, Place place);
   void set_rate(std::size_t i, double rate);
@@ -162,6 +182,7 @@ private:
   void multiply_betas(std::span<double> out) const;
   void compute_residuals();
   void multiply_rates();
+  void compute_products();
   void renew(PathStatus& status);
   void hand_drift_to_targets();
   double driven_beta(std::size_t i) const;
@@ -180,6 +201,7 @@ private:
   const double* row_of(std::size_t position) const {
     return static_cast<const double*>(rows_[position].data);
   }
+  simd::Intervals intervals() { return {e_.data(), lo_.data(), hi_.data()}; }
   double sum_of_rates() const;
   bool is_still() const;
   double random();
@@ -190,10 +212,10 @@ private:
   std::size_t n_ = 0, width_ = 0; // width_: n_ rounded up, the length of the vectors
   std::size_t followed_ = 0;      // the first so many have their residuals kept up to date
   // One value an instance.
-  std::vector<double> target_, lower_scale_, upper_scale_, c0_, dc_;
-  std::vector<double> beta_; // of margin members; of the others as of settle_betas
-  std::vector<double> drive_end_, e_, de_, lo_, hi_, h_, rate_, return_;
-  std::vector<double> origin_;
+  AlignedVector<double> target_, lower_scale_, upper_scale_, c0_, dc_;
+  AlignedVector<double> beta_; // of margin members; of the others as of settle_betas
+  AlignedVector<double> drive_end_, e_, de_, lo_, hi_, h_, rate_, return_;
+  AlignedVector<double> origin_;
   std::vector<Place> place_;
   std::vector<std::int8_t> side_; // the half of the box a margin or driven instance is in
   // One value a margin member.
@@ -207,14 +229,16 @@ private:
   double far_rates_ = 0;              // of a part: the sum of rates of those not in it
   NearKernel* near_kernel_ = nullptr; // of a part
   std::vector<std::int8_t> is_near_;
-  std::vector<double> far_e_, times_;
+  AlignedVector<double> far_e_, times_;
   Scratch scratch_;
   PathFactor factor_;
+  double step_left_ = 0; // that e has not gone along de yet
   double tau_ = 0, walk_end_ = 0, bias_ = 0, dbias_ = 0;
   double sum_return_ = 0; // rate at which a defect of sum(beta) is returned
   double sigma_ = 0, scale_ = 0, rates_size_ = 0, direction_size_ = 0, noise_ = 0, beta_noise_ = 0,
          residual_noise_ = 0;
   double target_scale_ = 1;
+  simd::Crossing crossing_{}; // of the direction
   bool has_return_ = false, needs_correction_ = false, has_moving_bounds_ = false;
   // Whether the factor carries the right-hand side of the present rates, and since how many turns.
   bool is_carried_ = false;
@@ -225,7 +249,7 @@ private:
   std::uint64_t random_ = 0x9E3779B97F4A7C15u;
   PathCounts counts_;
   bool is_recording_ = false;
-  std::vector<std::size_t> watched_;
+  std::optional<Scored> scored_;
   PathPieces pieces_;
 };
 

@@ -57,7 +57,7 @@ Labels labels(std::size_t n) {
 }
 
 /// max down slope - min up slope, and how far the sum is off.
-double violation(const std::vector<double>& K, const Labels& y, const std::vector<double>& beta,
+double violation(const std::vector<double>& K, const Labels& y, std::span<const double> beta,
                  const std::vector<double>& weights) {
   const std::size_t n = weights.size();
   double down = -1e300, up = 1e300, sum = 0;
@@ -133,7 +133,7 @@ void walk_everywhere(std::size_t repeat, double gamma, std::size_t n = 90, bool 
   CHECK(walker.walk(1.0, 100000, watch) == PathStatus::arrived);
   CHECK(violation(K, y, walker.betas(), weights) < 1e-10);
   walker.aim(zeros, ones, 0.5);
-  walker.record(records, {});
+  walker.record(records);
   CHECK(walker.walk(300.0, 100000, watch) == PathStatus::arrived);
   weights.assign(n, 300.0);
   CHECK(violation(K, y, walker.betas(), weights) < 1e-7);

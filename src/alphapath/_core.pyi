@@ -659,8 +659,14 @@ class PathWalker:
     def refresh(self) -> float:
         """Recompute the residuals; returns the KKT violation."""
 
-    def record(self, is_on: bool, watched: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+    def record(self, is_on: bool) -> None:
         """Keep the pieces from now on."""
+
+    def score(self, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], shares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], is_error: bool) -> None:
+        """Sum the error of these rows along what is recorded."""
+
+    def take_curve(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]:
+        """The score so far, as sum_scores gives it."""
 
     def take_pieces(self) -> dict[str, Any]:
         """The pieces kept so far."""
@@ -686,9 +692,9 @@ class PathWalker:
 
     def places(self) -> NDArray[numpy.int8]: ...
 
-def sum_errors(starts: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], residual: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], rate: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], targets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:
+def sum_scores(starts: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], residual: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], rate: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], targets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], is_error: bool) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]:
     """
-    The 0-1 error along a path: (where it may change, its value from there).
+    0-1 or squared error along a path: where it changes, and from there its value, and of squares the slope and the curvature.
     """
 
 class QuadraticProblem:

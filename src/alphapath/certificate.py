@@ -14,6 +14,8 @@ from .problem import FloatArray, Problem
 
 #: Kernel values held at once while K beta is recomputed (32 MiB of doubles).
 BLOCK_VALUES = 1 << 22
+#: What the rounding of K beta may come to, at worst.
+LOST_AT_MOST = 1e-9
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,16 @@ def multiply_exactly(problem: Problem, beta: FloatArray) -> FloatArray:
     step = max(1, BLOCK_VALUES // problem.n)
     for first in range(0, support.size, step):
         rows = support[first : first + step]
-        product += beta[rows] @ problem.kernel.exact_rows(rows)
+        product += _multiply(beta[rows], problem.kernel.exact_rows(rows))
     return product
+
+
+def _multiply(beta: FloatArray, rows: FloatArray) -> FloatArray:
+    """beta @ rows, in extended precision where the terms are so large that doubles would show."""
+    size = float(np.abs(beta).sum()) * float(np.abs(rows).max(initial=0.0))
+    if size * np.finfo(np.float64).eps <= LOST_AT_MOST:
+        return beta @ rows
+    return np.asarray(beta.astype(np.longdouble) @ rows.astype(np.longdouble), dtype=np.float64)
 
 
 def certify(problem: Problem, beta: ArrayLike, bias: float | None = None) -> Certificate:

@@ -39,14 +39,13 @@ struct PathCounts {
 };
 
 /// Piece k holds on [tau[k], tau[k + 1]]: bias + (t - tau) bias_rate, and likewise the beta of the
-/// margin members first[k] .. first[k + 1] and the residuals of the watched instances.
-/// Everybody else is at a bound; change c (of pieces >= change_piece[c]) says at which.
+/// margin members first[k] .. first[k + 1]. Everybody else is at a bound; change c (of pieces >=
+/// change_piece[c]) says at which.
 struct PathPieces {
   std::vector<double> tau, bias, bias_rate;
   std::vector<std::int64_t> first;
   std::vector<std::uint32_t> members;
   std::vector<double> beta, beta_rate;
-  std::vector<double> watched, watched_rate;
   std::vector<std::int64_t> change_piece;
   std::vector<std::uint32_t> change_instance;
   std::vector<std::int8_t> change_place;

@@ -1,6 +1,6 @@
 #include "simd/path_loops.hpp"
 
-#include "simd/running_best.hpp"
+#include "simd/row_sums.hpp"
 #include "simd/vec_ops.hpp"
 
 namespace alphapath::simd {
@@ -10,52 +10,130 @@ namespace {
 
 constexpr std::size_t lanes = Vec<double>::width;
 
-/// How far the first of `lanes` instances may go: +inf where the rate is at most `noise`.
-vdouble steps_to_end(const double* e, const double* de, const double* lo, const double* hi,
-                     double noise) {
-  const vdouble never = vdouble{} + __builtin_inf();
-  const vdouble rate = load<vdouble>(de), at = load<vdouble>(e);
-  const vdouble left = rate > 0.0 ? load<vdouble>(hi) - at : at - load<vdouble>(lo);
-  const vdouble size = rate > 0.0 ? rate : -rate;
-  return size > noise ? larger_of(left, vdouble{}) / size : never;
+// Rates computed before they are looked at: they are still in the nearest cache then.
+constexpr std::size_t block_size = 512;
+
+// What stands for no room at all: of several without room the fastest is then the first.
+constexpr double no_room = 1e-200;
+// Candidates side by side, which hide the latency of the blends.
+constexpr std::size_t n_chains = 4;
+
+/// The least left / speed of a lane so far as a fraction, so that comparing takes no division.
+struct RunningLeast {
+  vdouble left = vdouble{} + __builtin_inf(), speed = vdouble{} + 1.0;
+  vint64 at{};
+
+  /// Looks at the elements from k on, one a lane.
+  void look(const Intervals& all, const double* de, std::size_t k, double noise) {
+    const vdouble rate = load<vdouble>(de + k), e = load<vdouble>(all.e + k);
+    const vdouble room = rate > 0.0 ? load<vdouble>(all.hi + k) - e : e - load<vdouble>(all.lo + k);
+    const vdouble own_speed = rate > 0.0 ? rate : -rate;
+    const vdouble own_left = larger_of(room, vdouble{} + no_room);
+    const vdouble counted = own_speed > noise ? own_left : vdouble{} + __builtin_inf();
+    keep_earlier(counted, own_speed, vint64{} + static_cast<std::int64_t>(k));
+  }
+
+  void keep_earlier(vdouble own_left, vdouble own_speed, vint64 own_at) {
+    const vint64 is_earlier = own_left * speed < left * own_speed;
+    left = is_earlier ? own_left : left;
+    speed = is_earlier ? own_speed : speed;
+    at = is_earlier ? own_at : at;
+  }
+};
+
+/// Looks at elements first to first + n (a multiple of 16).
+void look(const Intervals& at, const double* de, std::size_t first, std::size_t n, double noise,
+          RunningLeast (&all)[n_chains]) {
+  RunningLeast least[n_chains]; // a copy, which stays in registers
+  for (std::size_t u = 0; u < n_chains; ++u)
+    least[u] = all[u];
+  std::size_t i = first;
+  for (; i + n_chains * lanes <= first + n; i += n_chains * lanes)
+    for (std::size_t u = 0; u < n_chains; ++u)
+      least[u].look(at, de, i + u * lanes, noise);
+  for (; i < first + n; i += lanes)
+    least[0].look(at, de, i, noise);
+  for (std::size_t u = 0; u < n_chains; ++u)
+    all[u] = least[u];
+}
+
+Crossing reduce_least(const RunningLeast (&least)[n_chains], double limit) {
+  RunningLeast one = least[0];
+  for (std::size_t u = 1; u < n_chains; ++u)
+    one.keep_earlier(least[u].left, least[u].speed, least[u].at);
+  Crossing found{limit, __builtin_inf(), 0};
+  for (std::size_t l = 0; l < lanes; ++l) {
+    const double step = one.left[l] / one.speed[l], speed = one.speed[l];
+    const std::size_t k = static_cast<std::size_t>(one.at[l]) + l;
+    const bool is_faster = speed > found.speed || (speed == found.speed && k < found.index);
+    if (step < found.step || (step == found.step && is_faster))
+      found = {step, speed, k};
+  }
+  return found;
+}
+
+/// de[first ...] += the rows' part of their rates.
+void add_block(const RateTerms& terms, std::size_t first, std::size_t n, double* de) {
+  for (std::size_t r = 0; r < terms.n_rows; r += max_rows_at_once) {
+    const std::size_t left = terms.n_rows - r;
+    const std::size_t count = left < max_rows_at_once ? left : max_rows_at_once;
+    const double* rows[max_rows_at_once];
+    for (std::size_t k = 0; k < count; ++k)
+      rows[k] = terms.rows[r + k] + first;
+    add_rows_f64(rows, terms.coef + r, count, n, de + first);
+  }
 }
 
 } // namespace
 
-double first_crossing(const double* e, const double* de, const double* lo, const double* hi,
-                      std::size_t n, double noise) {
-  const double inf = __builtin_inf();
-  vdouble least = vdouble{} + inf;
-  for (std::size_t i = 0; i < n; i += lanes)
-    least = smaller_of(steps_to_end(e + i, de + i, lo + i, hi + i, noise), least);
-  double result = inf;
-  for (std::size_t l = 0; l < lanes; ++l)
-    result = least[l] < result ? least[l] : result;
-  return result;
+Crossing first_crossing(const Intervals& at, const double* de, std::size_t n, double noise,
+                        double limit) {
+  RunningLeast least[n_chains];
+  look(at, de, 0, n, noise, least);
+  return reduce_least(least, limit);
 }
 
-std::size_t steepest_crossing(const double* e, const double* de, const double* lo, const double* hi,
-                              std::size_t n, double noise, double step) {
-  RunningBest even(-1), odd(-1);
-  for (std::size_t i = 0; i < n; i += 2 * lanes)
-    for (std::size_t u = 0; u < 2; ++u) {
-      const std::size_t at = i + u * lanes;
-      const vdouble rate = load<vdouble>(de + at);
-      const vdouble size = rate > 0.0 ? rate : -rate;
-      const vdouble way = steps_to_end(e + at, de + at, lo + at, hi + at, noise);
-      (u == 0 ? even : odd).keep_larger(way <= step ? size : vdouble{} - 2.0, at);
+Crossing sweep(const RateTerms& terms, double step, const Intervals& at, std::size_t n,
+               double noise, double limit, double* de) {
+  RunningLeast least[n_chains];
+  for (std::size_t first = 0; first < n; first += block_size) {
+    const std::size_t count = n - first < block_size ? n - first : block_size;
+    for (std::size_t i = first; i < first + count; i += lanes) {
+      vdouble rate = load<vdouble>(terms.fixed + i) + terms.constant;
+      if (terms.returned != nullptr)
+        rate += load<vdouble>(terms.returned + i);
+      store(at.e + i, load<vdouble>(at.e + i) + step * load<vdouble>(de + i));
+      store(de + i, rate);
     }
-  return reduce_best(even, odd).index;
+    add_block(terms, first, count, de);
+    look(at, de, first, count, noise, least);
+  }
+  return reduce_least(least, limit);
+}
+
+bool keeps_sides(const double* residual, const double* rate, const double* target,
+                 const double* side, std::size_t n, double length) {
+  vdouble least = vdouble{} + 1.0;
+  std::size_t j = 0;
+  for (; j + lanes <= n; j += lanes) {
+    const vdouble first = load<vdouble>(residual + j) + load<vdouble>(target + j);
+    const vdouble last = first + length * load<vdouble>(rate + j);
+    const vdouble own = load<vdouble>(side + j);
+    least = smaller_of(smaller_of(own * first, own * last), least);
+  }
+  bool keeps = true;
+  for (std::size_t l = 0; l < lanes; ++l)
+    keeps &= least[l] > 0;
+  for (; j < n; ++j) {
+    const double first = residual[j] + target[j], last = first + length * rate[j];
+    keeps &= side[j] * first > 0 && side[j] * last > 0;
+  }
+  return keeps;
 }
 
 void add_scaled(double a, const double* x, std::size_t n, double* y) {
   for (std::size_t i = 0; i < n; i += lanes)
     store(y + i, load<vdouble>(y + i) + a * load<vdouble>(x + i));
-}
-
-void add_constant(double a, std::size_t n, double* y) {
-  for (std::size_t i = 0; i < n; i += lanes)
-    store(y + i, load<vdouble>(y + i) + a);
 }
 
 double sum_of(const double* x, std::size_t n) {
@@ -68,6 +146,25 @@ double sum_of(const double* x, std::size_t n) {
   for (std::size_t l = 0; l < lanes; ++l)
     sum += both[l];
   return sum;
+}
+
+double dot_twice(const double* x, const double* y, std::size_t n, double more) {
+  double sum[lanes] = {more}, lost[lanes] = {};
+  for (std::size_t i = 0; i < n; i += lanes)
+    for (std::size_t l = 0; l < lanes; ++l) {
+      const double product = x[i + l] * y[i + l];
+      const double next = sum[l] + product, back = next - sum[l];
+      lost[l] += __builtin_fma(x[i + l], y[i + l], -product) +
+                 ((sum[l] - (next - back)) + (product - back));
+      sum[l] = next;
+    }
+  double total = 0, rest = 0;
+  for (std::size_t l = 0; l < lanes; ++l) {
+    const double next = total + sum[l], back = next - total;
+    rest += lost[l] + ((total - (next - back)) + (sum[l] - back));
+    total = next;
+  }
+  return total + rest;
 }
 
 void rotate_into(double c, double s, const double* x, double* v, double* out, std::size_t n) {

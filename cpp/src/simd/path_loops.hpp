@@ -5,19 +5,47 @@
 
 namespace alphapath::simd {
 
+/// Residuals and the intervals they are in.
+struct Intervals {
+  double* e;
+  const double *lo, *hi;
+};
+
+/// A rate: fixed + returned (nullptr: none) + constant + sum_k coef_k row_k.
+struct RateTerms {
+  const double* fixed;
+  const double* returned;
+  double constant;
+  const double* const* rows;
+  const double* coef;
+  std::size_t n_rows;
+};
+
+/// The first to leave its interval, after how long and at which speed.
+struct Crossing {
+  double step, speed;
+  std::size_t index;
+};
+
 #define ALPHAPATH_DECLARE_PATH_LOOPS(isa)                                                          \
   namespace isa {                                                                                  \
-  /* The least step >= 0 at which some e + step * de leaves [lo, hi]; rates of at most `noise` */  \
-  /* do not count. n is a multiple of 16; +inf where nobody leaves. */                             \
-  double first_crossing(const double* e, const double* de, const double* lo, const double* hi,     \
-                        std::size_t n, double noise);                                              \
-  /* Of those that have left by `step`, the one with the largest rate. */                          \
-  std::size_t steepest_crossing(const double* e, const double* de, const double* lo,               \
-                                const double* hi, std::size_t n, double noise, double step);       \
-  /* y += a x, and y += a; n is a multiple of 16. */                                               \
+  /* Who first leaves its interval at rates de, of the fastest where several do; rates of at */    \
+  /* most `noise` do not count, nor does a step of `limit` or more, which is returned where */     \
+  /* nobody leaves before. n is a multiple of 16. */                                               \
+  Crossing first_crossing(const Intervals& at, const double* de, std::size_t n, double noise,      \
+                          double limit);                                                           \
+  /* e += step de; then writes de from its terms, and finds the first crossing on the way. */      \
+  Crossing sweep(const RateTerms& terms, double step, const Intervals& at, std::size_t n,          \
+                 double noise, double limit, double* de);                                          \
+  /* Whether residual + target, and that a `length` along its rate, has the sign of side (+-1) */  \
+  /* for all of n rows. */                                                                         \
+  bool keeps_sides(const double* residual, const double* rate, const double* target,               \
+                   const double* side, std::size_t n, double length);                              \
+  /* y += a x; n is a multiple of 16. */                                                           \
   void add_scaled(double a, const double* x, std::size_t n, double* y);                            \
-  void add_constant(double a, std::size_t n, double* y);                                           \
   double sum_of(const double* x, std::size_t n);                                                   \
+  /* x'y + more as if in twice the precision (Ogita, Rump, Oishi); n is a multiple of 16. */       \
+  double dot_twice(const double* x, const double* y, std::size_t n, double more);                  \
   /* out = c x + s v and v = c v - s x. */                                                         \
   void rotate_into(double c, double s, const double* x, double* v, double* out, std::size_t n);    \
   }

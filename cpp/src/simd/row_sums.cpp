@@ -39,8 +39,14 @@ void add_rows_any(const T* const* rows, const double* coef, std::size_t n_rows, 
                   double* out) {
   if (n_rows == max_rows_at_once)
     return add_rows<max_rows_at_once>(rows, coef, n, out);
-  for (; n_rows >= 2; n_rows -= 2, rows += 2, coef += 2)
+  if (n_rows >= 4) {
+    add_rows<4>(rows, coef, n, out);
+    n_rows -= 4, rows += 4, coef += 4;
+  }
+  if (n_rows >= 2) {
     add_rows<2>(rows, coef, n, out);
+    n_rows -= 2, rows += 2, coef += 2;
+  }
   if (n_rows == 1)
     add_rows<1>(rows, coef, n, out);
 }

@@ -15,7 +15,7 @@ from ..kernels import KernelStore
 from ..paths.path import Path
 from ..paths.validation import ValidationCurve, average_curves, make_curve
 from ..paths.walker import ENTRY_TOL
-from ..paths.weights import check_range, follow_c_watched, most_iterations, prefers_path
+from ..paths.weights import check_range, follow_c_scored, most_iterations, prefers_path
 from ..problem import FloatArray, Problem
 from ..solvers.chain import solve_chain
 from ..solvers.native import Limits
@@ -143,13 +143,16 @@ def cross_validate_path(
             return _average(curves, [], begin)
     paths, curves = [], []
     for unit, start, (_, test) in zip(units, _solve_first(full, units, C_min), splits, strict=True):
-        path, residual, rate = follow_c_watched(
-            full.with_weights(C_max * unit), unit, (C_min, C_max), test.astype(np.int64), start
+        path, curve = follow_c_scored(
+            full.with_weights(C_max * unit),
+            unit,
+            (C_min, C_max),
+            test.astype(np.int64),
+            metric,
+            start,
         )
-        starts, targets = path.pieces["tau"], full.targets[test]
-        ends = np.append(starts[1:], path.end)
         paths.append(path)
-        curves.append(make_curve(starts, ends, residual, rate, targets, metric, None, "C"))
+        curves.append(curve)
     return _average(curves, paths, begin)
 
 

@@ -190,9 +190,9 @@ class _Run:
         if not up[i] + down[j] > SWITCHED:
             return False
         pair = self.open[[i, j]].astype(np.int64)
-        walker.move(walker.weights, remove=pair)
+        walker.move(None, remove=pair)
         self.signs[pair] = -self.signs[pair]
         self._define(pair)
         weights = np.array([self.by_class[float(sign)] for sign in self.signs[pair]])
-        walker.move(walker.weights, pair, weights)
+        walker.move(None, pair, weights)
         return True

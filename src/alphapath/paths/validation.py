@@ -132,19 +132,21 @@ def make_curve(
     if metric not in METRICS:
         raise ValueError(f"metric is {metric!r}; it must be one of {METRICS}.")
     share = make_shares(sample_weight, targets.size)
+    sums = _core.sum_scores(starts, ends, residual, rate, targets, share, metric == "error")
+    return as_curve(sums, float(ends[-1]), metric, name)
+
+
+def as_curve(
+    sums: tuple[FloatArray, FloatArray, FloatArray, FloatArray], end: float, metric: str, name: str
+) -> ValidationCurve:
+    """The curve from what the native core summed along a path.
+
+    f >= 0 means +1, as in `predict`; a row counts as an error where that is not its label.
+    """
+    where, value, slope, curvature = sums
     if metric == "error":
-        # f >= 0 means +1, as in `predict`; a row counts where that is not its label.
-        where, value = _core.sum_errors(starts, ends, residual, rate, targets, share)
-        return merge_steps(where, value, float(ends[-1]), name)
-    return ValidationCurve(
-        starts,
-        float(ends[-1]),
-        (residual**2) @ share,
-        2.0 * (residual * rate) @ share,
-        (rate**2) @ share,
-        name,
-        metric,
-    )
+        return merge_steps(where, value, end, name)
+    return ValidationCurve(where, end, value, slope, curvature, name, metric)
 
 
 def make_shares(sample_weight: Any, n_rows: int) -> FloatArray:

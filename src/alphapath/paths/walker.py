@@ -150,9 +150,9 @@ class Walker:
 
     def begin(self, beta: FloatArray) -> None:
         """From a feasible beta, near the optimum or not, to the exact solution (the polish)."""
-        self._n_checked = -STEPS_ALONE - 1
         with single_threaded():
             status = PathStatus(self.native.start(beta, self.weights))
+            self._n_checked = self.native.counts.n_steps  # a start computes all residuals
             if status is PathStatus.ARRIVED:
                 status = PathStatus(self.native.walk(1.0, self.max_events))
         self._finish(status)

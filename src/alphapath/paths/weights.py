@@ -19,7 +19,8 @@ from ..solvers import smo
 from ..solvers.lapack import single_threaded
 from ..solvers.sequence import SequenceSolution
 from .path import PIECES, Path
-from .walker import NOBODY, PathStatus, Walker
+from .validation import ValidationCurve, as_curve, make_shares
+from .walker import PathStatus, Walker
 
 IntArray = NDArray[np.int64]
 
@@ -97,25 +98,27 @@ def weight_path(
 
 def follow_c(problem: Problem, unit: FloatArray, C_min: float, C_max: float) -> Path:
     """The path of weights C * unit."""
-    return _Walk(problem, np.zeros(problem.n), unit, _octaves(C_min, C_max), NOBODY).run("C")
+    return _Walk(problem, np.zeros(problem.n), unit, _octaves(C_min, C_max)).run("C")
 
 
-def follow_c_watched(
+def follow_c_scored(
     problem: Problem,
     unit: FloatArray,
     limits: tuple[float, float],
-    watched: IntArray,
+    rows: IntArray,
+    metric: str,
     start: FloatArray | None = None,
-) -> tuple[Path, FloatArray, FloatArray]:
-    """The same, and f - target of the watched instances: at the start of each piece, and its rate.
+) -> tuple[Path, ValidationCurve]:
+    """The same, and the score of some rows along it.
 
-    Held-out instances are part of the kernel, so their values, two arrays (n_pieces, n_watched),
-    come along without another product. `start`: a feasible beta near the solution at C_min.
+    Held-out instances are part of the kernel, so their values come along without another product,
+    and are summed up on the way. `start`: a feasible beta near the solution at C_min.
     """
-    walk = _Walk(problem, np.zeros(problem.n), unit, _octaves(*limits), watched)
+    walk = _Walk(problem, np.zeros(problem.n), unit, _octaves(*limits))
+    native = walk.walker.native
+    native.score(rows, make_shares(None, rows.size), metric == "error")
     path = walk.run("C", start)
-    shape = (path.n_pieces, watched.size)
-    return path, walk.watched_values[0].reshape(shape), walk.watched_values[1].reshape(shape)
+    return path, as_curve(native.take_curve(), path.end, metric, "C")
 
 
 def most_iterations(n_rows: int) -> int:
@@ -147,8 +150,7 @@ def follow_weights(problem: Problem, old: FloatArray, new: FloatArray) -> Path:
     """The path from one weighting to another, t from 0 to 1."""
     stops = np.linspace(0.0, 1.0, N_STRETCHES + 1).tolist()
     target = new if np.any(new > 0.0) else old
-    walk = _Walk(problem.with_weights(target), old, new - old, stops, NOBODY)
-    return walk.run("t")
+    return _Walk(problem.with_weights(target), old, new - old, stops).run("t")
 
 
 class _Walk:
@@ -160,11 +162,9 @@ class _Walk:
         c0: FloatArray,
         dc: FloatArray,
         stops: list[float],
-        watched: IntArray,
     ) -> None:
         self.problem, self.c0, self.dc, self.stops = problem, c0, dc, stops
         self.walker = Walker.of_problem(problem)
-        self.watched = watched
         self.gaps: list[tuple[float, float]] = []
 
     def weights_at(self, t: float) -> FloatArray:
@@ -176,11 +176,10 @@ class _Walk:
             self._enter(self.stops[0], start)
             places = native.places()
             before = native.counts.n_events
-            native.record(True, self.watched)
+            native.record(True)
             native.aim(self.c0, self.dc, self.stops[0])
             self._walk_stops()
         pieces = native.take_pieces()
-        self.watched_values = (pieces.pop("watched"), pieces.pop("watched_rate"))
         return Path(
             self.problem,
             self.c0,
