@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sklearn.svm
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import KFold
@@ -193,3 +194,23 @@ def test_folds_by_decrement_are_those_of_refits() -> None:
     assert_allclose(
         one_out.decision_function_, leave_one_out(model, X, y).decision_function_, atol=1e-6
     )
+
+
+@pytest.mark.parametrize("n_positive", [12, 15, 20])
+def test_where_no_instance_is_free_the_bias_is_that_of_a_fit(n_positive: int) -> None:
+    """Small C and a wide kernel: the bias is the middle of an interval whose ends move with C."""
+    X = np.random.default_rng(n_positive).normal(size=(30, 3))
+    y = np.where(np.argsort(np.argsort(X @ [1.0, 0.5, -1.0])) < n_positive, 1.0, -1.0)
+    model = SVC(gamma=0.02)
+    path = c_path(model, X, y, 1e-3, 10.0)
+    curve = path.validate(X[::2], y[::2])
+    n_bounded = 0
+    for t in np.geomspace(1e-3, 10.0, 60)[1:-1]:
+        fresh = sklearn.svm.SVC(gamma=0.02, C=t, tol=1e-10).fit(X, y)
+        n_bounded += bool((np.abs(fresh.dual_coef_) == t).all())
+        values = fresh.decision_function(X)
+        assert_allclose(path.decision_function(X, t), values, atol=2e-5)
+        assert_allclose(path.at(t).decision_values, values, atol=2e-5)
+        if np.abs(values[::2]).min() > 2e-5:
+            assert curve(t) == pytest.approx(np.mean(np.sign(values[::2]) != y[::2]), abs=1e-12)
+    assert n_bounded > 10

@@ -132,29 +132,6 @@ void PathWalker::settle_residuals() {
                                    e_.data());
 }
 
-/// The piece from here that `step` will end.
-void PathWalker::write_piece(double step) {
-  if (!is_recording_)
-    return;
-  pieces_.tau.push_back(tau_);
-  pieces_.bias.push_back(bias_);
-  pieces_.bias_rate.push_back(dbias_);
-  pieces_.first.push_back(static_cast<std::int64_t>(pieces_.members.size()));
-  pieces_.members.insert(pieces_.members.end(), members_.begin(), members_.end());
-  const std::size_t first = pieces_.beta.size();
-  pieces_.beta.resize(first + members_.size());
-  for (std::size_t k = 0; k < members_.size(); ++k)
-    pieces_.beta[first + k] = beta_[members_[k]];
-  pieces_.beta_rate.insert(pieces_.beta_rate.end(), dbeta_.begin(), dbeta_.end());
-  if (!scored_)
-    return;
-  for (std::size_t k = 0; k < scored_->rows.size(); ++k) {
-    scored_->residual[k] = e_[scored_->rows[k]];
-    scored_->rate[k] = de_[scored_->rows[k]];
-  }
-  scored_->sums.add(tau_, tau_ + step, scored_->residual.data(), scored_->rate.data());
-}
-
 void PathWalker::write_change(std::size_t i) {
   if (!is_recording_)
     return;

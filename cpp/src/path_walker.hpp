@@ -124,6 +124,11 @@ private:
   // Steps of no length in a row that mean a tie rather than many events at one place.
   static constexpr std::int64_t max_idle = 200;
 
+  // path_pieces.cpp
+  void write_piece(double step);
+  void write_part(double at, double end, double shift, double shift_rate);
+  bool are_members_bounded() const;
+
   // path_walker.cpp
   Turn take_turn(double to, PathStatus& status);
   void find_direction(double limit);
@@ -131,7 +136,6 @@ private:
   Event next_event(double limit) const;
   void advance(double step);
   void settle_residuals();
-  void write_piece(double step);
   void write_change(std::size_t i);
   bool must_end(PathStatus& status, std::int64_t max_events, Watch& watch) const;
 

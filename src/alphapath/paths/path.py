@@ -104,7 +104,7 @@ class Path:
         )
         lower = (self.problem.lower_scale * weights)[members]
         upper = (self.problem.upper_scale * weights)[members]
-        beta[members] = np.clip(values, lower, upper)
+        beta[members] = snap_to_box(values, lower, upper)
         return beta
 
     def bias_at(self, t: float, beta: FloatArray | None = None) -> float:
@@ -289,3 +289,15 @@ class Path:
             int(n_fallbacks),
             str(stored["name"]),
         )
+
+
+def snap_to_box(beta: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """beta in its box, and on a bound or at 0 where only rounding keeps it off.
+
+    One instance that seems free would set the bias, where all are bounded and the bias is the
+    middle of an interval.
+    """
+    margin = 1e-13 * (upper - lower)
+    snapped = np.where(beta <= lower + margin, lower, beta)
+    snapped = np.where(beta >= upper - margin, upper, snapped)
+    return np.where(np.abs(snapped) <= margin, 0.0, snapped)

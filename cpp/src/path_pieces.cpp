@@ -1,0 +1,118 @@
+// The pieces of a recorded path.
+//
+// Where every member of the margin set sits on a bound, the bias is not unique. A fit takes the
+// middle of what the instances allow (LIBSVM's rule), and so does a piece: the ends of that
+// interval are envelopes of lines in tau, hence it is written in parts between their corners.
+
+#include "path_walker.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace alphapath {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// One end of an interval from a time on: value + rate (s - time), until another line takes over.
+struct End {
+  double value, rate, until;
+};
+
+/// The upper envelope, at time s, of the lines start_i + s rate_i. `shortest`: no piece of it is
+/// taken to be shorter, so that ties by rounding end.
+End envelope_at(double s, const std::vector<double>& start, const std::vector<double>& rate,
+                double shortest) {
+  End end{-infinity, 0, infinity};
+  for (std::size_t i = 0; i < start.size(); ++i) {
+    const double value = start[i] + s * rate[i];
+    if (value > end.value || (value == end.value && rate[i] > end.rate))
+      end = {value, rate[i], infinity};
+  }
+  if (end.value == -infinity)
+    return end;
+  for (std::size_t i = 0; i < start.size(); ++i)
+    if (rate[i] > end.rate) {
+      const double room = end.value - (start[i] + s * rate[i]);
+      end.until = std::min(end.until, s + std::max(room / (rate[i] - end.rate), shortest));
+    }
+  return end;
+}
+
+} // namespace
+
+bool PathWalker::are_members_bounded() const {
+  for (std::size_t k = 0; k < members_.size(); ++k) {
+    const Bounds b = bounds_of(members_[k], side_[members_[k]]);
+    const double beta = snap_to_box(beta_[members_[k]], b.lower, b.upper);
+    const bool stays_up = beta == b.upper && std::abs(dbeta_[k] - b.upper_rate) <= beta_noise_;
+    const bool stays_low = beta == b.lower && std::abs(dbeta_[k] - b.lower_rate) <= beta_noise_;
+    if (!stays_up && !stays_low)
+      return false;
+  }
+  return true;
+}
+
+/// The piece from here that `step` will end.
+void PathWalker::write_piece(double step) {
+  if (!is_recording_)
+    return;
+  if (!model_.has_equality || !are_members_bounded())
+    return write_part(0, step, 0, 0);
+  // The bias may be raised by s in [max(lo - e), min(hi - e)]; a member has the interval of its
+  // bound.
+  std::vector<double> low(n_), low_rate(n_), high(n_), high_rate(n_);
+  for (std::size_t i = 0; i < n_; ++i) {
+    double lo = lo_[i], hi = hi_[i];
+    if (place_[i] == Place::margin) {
+      const Bounds b = bounds_of(i, side_[i]);
+      const double beta = snap_to_box(beta_[i], b.lower, b.upper);
+      const bool may_rise = beta < upper_scale_[i] * weight(i);
+      const bool may_fall = beta > lower_scale_[i] * weight(i);
+      const double kink = beta > 0 ? -model_.epsilon : beta < 0 ? model_.epsilon : 0;
+      lo = may_rise ? (kink == 0 ? -model_.epsilon : kink) : -infinity;
+      hi = may_fall ? (kink == 0 ? model_.epsilon : kink) : infinity;
+    }
+    low[i] = lo - e_[i];
+    low_rate[i] = -de_[i];
+    high[i] = e_[i] - hi; // minus the end, so that both are upper envelopes
+    high_rate[i] = de_[i];
+  }
+  const double shortest = 1e-12 * step;
+  for (double at = 0; at < step;) {
+    const End least = envelope_at(at, low, low_rate, shortest);
+    const End most = envelope_at(at, high, high_rate, shortest);
+    const double end = std::min({step, least.until, most.until});
+    if (std::isinf(least.value) || std::isinf(most.value))
+      write_part(at, end, 0, 0); // the bias of the walk is at the only end
+    else
+      write_part(at, end, (least.value - most.value) / 2, (least.rate - most.rate) / 2);
+    at = end;
+  }
+}
+
+/// From `at` to `end` of the step to come, with the bias moved by `shift` and its rate.
+void PathWalker::write_part(double at, double end, double shift, double shift_rate) {
+  pieces_.tau.push_back(tau_ + at);
+  pieces_.bias.push_back(bias_ + at * dbias_ + shift);
+  pieces_.bias_rate.push_back(dbias_ + shift_rate);
+  pieces_.first.push_back(static_cast<std::int64_t>(pieces_.members.size()));
+  pieces_.members.insert(pieces_.members.end(), members_.begin(), members_.end());
+  const std::size_t first = pieces_.beta.size();
+  pieces_.beta.resize(first + members_.size());
+  for (std::size_t k = 0; k < members_.size(); ++k)
+    pieces_.beta[first + k] = beta_[members_[k]] + at * dbeta_[k];
+  pieces_.beta_rate.insert(pieces_.beta_rate.end(), dbeta_.begin(), dbeta_.end());
+  if (!scored_)
+    return;
+  for (std::size_t k = 0; k < scored_->rows.size(); ++k) {
+    const std::size_t i = scored_->rows[k];
+    scored_->residual[k] = e_[i] + at * de_[i] + shift;
+    scored_->rate[k] = de_[i] + shift_rate;
+  }
+  scored_->sums.add(tau_ + at, tau_ + end, scored_->residual.data(), scored_->rate.data());
+}
+
+} // namespace alphapath
