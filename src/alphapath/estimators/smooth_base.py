@@ -154,9 +154,9 @@ class BaseSmooth(BaseEstimator):
         if rows.column_scale is None:
             return rows.X
         is_given = isinstance(self._kernel, Precomputed)
-        K = rows.X.copy() if is_given else KernelStore(rows.X).matrix(self._kernel)
+        K = rows.X if is_given else KernelStore(rows.X).matrix(self._kernel)
         if (rows.column_scale != 1.0).any():
-            K *= rows.column_scale
+            K = np.multiply(K, rows.column_scale, out=None if is_given else K)
         return np.asarray(K)
 
     def _make_problems(self, rows: SmoothRows) -> list[MarginProblem]:
