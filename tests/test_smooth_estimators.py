@@ -103,6 +103,8 @@ def check_folds(model, X, y, **options):
         mine, peer = getattr(one, name), getattr(other, name)
         assert np.linalg.norm(mine - peer) <= 1e-8 * np.linalg.norm(peer)
         np.testing.assert_allclose(one.intercept_, other.intercept_, atol=1e-8)
+        if name == "kernel_coef_":
+            np.testing.assert_array_equal(one.X_fit_, other.X_fit_)
     assert (ours["certificate"]["duality_gap"] < 1e-12).all()
     return ours, theirs
 
@@ -165,6 +167,23 @@ def test_sparse_rows_and_precomputed_kernels():
     given = cross_validate(SmoothSVC(kernel="precomputed"), K, y, **PLAIN)
     made = cross_validate(SmoothSVC(kernel="rbf", gamma=0.02), X, y, **PLAIN)
     np.testing.assert_allclose(given["decision_function"], made["decision_function"], atol=1e-8)
+    with pytest.raises(ValueError, match=r"shape \(200, 150\); it must be square"):
+        cross_validate(SmoothSVC(kernel="precomputed"), K[:, :150], y, **PLAIN)
+
+
+def test_folds_with_a_gamma_of_their_own_need_no_kernel_of_all_rows(monkeypatch):
+    X, y = small("generated")
+    sizes = []
+    make = SmoothSVC._make_design
+    monkeypatch.setattr(
+        SmoothSVC,
+        "_make_design",
+        lambda self, rows: sizes.append(rows.X.shape[0]) or make(self, rows),
+    )
+    cross_validate(SmoothSVC(kernel="rbf"), X, y, cv=3)
+    assert max(sizes) < len(y)
+    cross_validate(SmoothSVC(kernel="rbf", gamma=0.1), X, y, cv=3)
+    assert sizes[3:] == [len(y)]
 
 
 def test_regression_folds():

@@ -14,6 +14,8 @@ from alphapath.margin_problem import MarginProblem
 from alphapath.solution import Status
 from alphapath.solvers import design_rows, smooth_descent, smooth_newton
 from alphapath.solvers.design_rows import DesignRows
+from alphapath.solvers.smooth_feature import FeatureHessian
+from alphapath.solvers.smooth_instance import InstanceHessian
 from alphapath.solvers.smooth_products import Products
 
 WARM = ("feature", "instance", "auto")
@@ -45,7 +47,8 @@ def check_optimum(found, tol=1e-8):
 
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("offset", ["penalised", "none"])
-def test_products_are_those_of_dense_algebra(convert, offset, monkeypatch):
+@pytest.mark.parametrize("lost", [[0, 5, 19], [9, 10, 11, 12]])
+def test_products_are_those_of_dense_algebra(convert, offset, lost, monkeypatch):
     monkeypatch.setattr(design_rows, "CHUNK", 7)
     rng = np.random.default_rng(0)
     dropped = np.arange(20) % 7 == 1
@@ -54,7 +57,7 @@ def test_products_are_those_of_dense_algebra(convert, offset, monkeypatch):
     )
     rows = DesignRows(problem)
     A = rows.take(np.arange(30))
-    lost = np.array([0, 5, 19])
+    lost = np.array(lost)
     products = Products(rows)
     thin = products.without(lost)
     features = np.flatnonzero(~dropped)
@@ -96,6 +99,20 @@ def test_folds_compute_each_product_once(monkeypatch):
     assert rows_multiplied
     assert len(set(rows_multiplied)) == len(rows_multiplied)
     assert before.isdisjoint(rows_multiplied)
+
+
+def test_a_hessian_is_made_when_it_is_chosen():
+    """Of 120 instances, 4 features or 6,000: nobody asks for the other one."""
+    square = make_square(c=3.0)
+    for n_features, kind in ((4, FeatureHessian), (6000, InstanceHessian)):
+        X = np.random.default_rng(0).normal(size=(square.n, n_features)) / np.sqrt(n_features)
+        problem = replace(square, X=X)
+        full = smooth_newton.solve(problem)
+        held_out = np.arange(problem.n) < 12
+        fold = smooth_newton.solve(problem.with_held_out(held_out), full)
+        for found in (full, fold):
+            check_optimum(found)
+            assert list(found.workspace.made) == [kind]
 
 
 def test_settled_steps_pass_over_fewer_data(monkeypatch):

@@ -35,9 +35,8 @@ GAMMA_KERNELS = ("rbf", "poly", "sigmoid")
 
 @dataclass(frozen=True)
 class SmoothRows:
-    """Checked instances: what the solver sees, and what predictions will need."""
+    """Checked instances."""
 
-    design: Any  # X, or the kernel matrix with weighted columns
     X: Any
     targets: FloatArray  # class numbers, or values
     weights: FloatArray  # sample weights
@@ -131,6 +130,10 @@ class BaseSmooth(BaseEstimator):
     ) -> SmoothRows:
         """The checked instances, in this order; sets the kernel, which may depend on the data."""
         X, y = self._check_rows(X, y)
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"The precomputed kernel has shape {X.shape}; it must be square to fit."
+            )
         weights = training.check_weights(sample_weight, X)
         if order is not None:
             X = X[np.ix_(order, order)] if self.kernel == "precomputed" else X[order]
@@ -143,32 +146,27 @@ class BaseSmooth(BaseEstimator):
             self._gamma = training.choose_gamma(self.gamma, X, weights)
         self._kernel = training.make_kernel(self.kernel, self._gamma, self.degree, self.coef0)
         training.check_powers(self._kernel, X)
-        if self._is_linear:
-            return SmoothRows(X, X, targets, weights, None)
-        scale = np.sqrt(weights)
-        return SmoothRows(self._make_design(X, scale), X, targets, weights, scale)
+        scale = None if self._is_linear else np.sqrt(weights)
+        return SmoothRows(X, targets, weights, scale)
 
-    def _make_design(self, X: Any, scale: FloatArray) -> FloatArray:
-        """K diag(scale), whole and in double."""
-        if isinstance(self._kernel, Precomputed):
-            if X.shape[0] != X.shape[1]:
-                raise ValueError(
-                    f"The precomputed kernel has shape {X.shape}; it must be square to fit."
-                )
-            K = X.copy()
-        else:
-            K = KernelStore(X).matrix(self._kernel)
-        if (scale != 1.0).any():
-            K *= scale
+    def _make_design(self, rows: SmoothRows) -> Any:
+        """X, or K diag(scale), whole and in double."""
+        if rows.column_scale is None:
+            return rows.X
+        is_given = isinstance(self._kernel, Precomputed)
+        K = rows.X if is_given else KernelStore(rows.X).matrix(self._kernel)
+        if (rows.column_scale != 1.0).any():
+            K = np.multiply(K, rows.column_scale, out=None if is_given else K)
         return np.asarray(K)
 
     def _make_problems(self, rows: SmoothRows) -> list[MarginProblem]:
         """One problem a column of the decision values."""
+        design = self._make_design(rows)
         # The loss of a MarginProblem is (.)^2, that of the smooth SVM (.)^2 / 2.
         weights = 0.5 * self._weight_scale(rows.targets, rows.weights) * rows.weights
         return [
             MarginProblem(
-                rows.design,
+                design,
                 column,
                 weights,
                 self._loss,

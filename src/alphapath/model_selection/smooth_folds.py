@@ -81,7 +81,6 @@ class SmoothFolds:
         self.splits = splits
         order = None if self.model._is_linear else sort_by_fold(_num_samples(X), splits)
         self.rows = self.model._prepare(X, y, sample_weight, order)
-        self.problems = self.model._make_problems(self.rows)
         self.own = splits  # in the order of `rows`
         if order is not None:
             place = np.argsort(order)
@@ -91,6 +90,9 @@ class SmoothFolds:
         self.codes, self.errors = find_classes(
             len(splits), lambda h: self._check_classes(self.own[h][0])
         )
+        self.together = [h for h in self.codes if self._is_plain(h)]
+        # On all rows, one a column, with the kernel matrix: for folds that are not fitted alone.
+        self.problems = self.model._make_problems(self.rows) if self.together else []
 
     @property
     def n_rows(self) -> int:
@@ -108,6 +110,15 @@ class SmoothFolds:
         rows = self.rows
         weights = 0.5 * self.model._weight_scale(rows.targets, rows.weights) * rows.weights
         self.problems = [problem.with_weights(weights) for problem in self.problems]
+
+    def _is_plain(self, fold: int) -> bool:
+        """Whether a fold is other weights on the design of all rows, and no design of its own."""
+        model, (train, _) = self.model, self.own[fold]
+        if model._is_linear:
+            return self.codes[fold].size == self.n_classes
+        has_own_gamma = model.gamma == "scale" and model.kernel in GAMMA_KERNELS
+        is_drawn_once = np.unique(train).size == train.size
+        return self.codes[fold].size == self.n_classes and is_drawn_once and not has_own_gamma
 
     def _check_classes(self, train: NDArray[np.intp]) -> NDArray[np.intp]:
         if self.model._targets == "numbers":
@@ -134,17 +145,9 @@ class SmoothFolds:
         "auto" begins from the model on all rows, and that from the one of the c before. "keep", of
         a single fold, begins from its model at the c before.
         """
-        model = self.model
-        shares = model.gamma != "scale" or model.kernel not in GAMMA_KERNELS
-        together = []
-        for h, (train, _) in enumerate(self.own):
-            is_plain = shares and h in self.codes and self.codes[h].size == self.n_classes
-            if is_plain and not model._is_linear:
-                is_plain = np.unique(train).size == train.size
-            if is_plain:
-                together.append(h)
-            else:
-                yield h, [] if h in self.errors else self._fit_alone(h, keep_train)
+        model, together = self.model, self.together
+        for h in sorted(set(range(len(self.own))).difference(together)):
+            yield h, [] if h in self.errors else self._fit_alone(h, keep_train)
         if not together:
             return
         if seeding == "auto":
