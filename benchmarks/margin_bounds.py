@@ -151,25 +151,29 @@ def run(options: Options) -> Report:
     report = Report("margin_bounds", COLUMNS)
     repeats = 1 if options.is_quick else options.repeats
     for name in CASES:
-        if not options.wants(name):
-            continue
         for eps in EPS[:1] if options.is_quick else EPS:
+            if not options.wants(f"{name}, eps {eps:g}"):
+                continue
             arguments = {"name": name, "folder": options.data, "eps": eps, "repeats": repeats}
             found = options.runner.call("benchmarks.margin_bounds:descend_all", arguments, pin=True)
             report.rows += found
             print(name, eps, [f"{row['seconds']:.3g} s" for row in found], flush=True)
-        arguments = {"name": name, "folder": options.data, "eps": None, "repeats": repeats}
-        arguments["max_iter"] = 10 if options.is_quick else FIXED_STEPS
-        found = options.runner.call("benchmarks.margin_bounds:descend_all", arguments, pin=True)
-        report.rows += found
-        print(name, "fixed step", [f"{row['seconds']:.3g} s" for row in found], flush=True)
-        arguments = {
-            "name": name,
-            "folder": options.data,
-            "repeats": repeats,
-            "is_quick": options.is_quick,
-        }
-        report.rows += options.runner.call("benchmarks.margin_bounds:draw_all", arguments, pin=True)
+        if options.wants(f"{name}, fixed step"):
+            arguments = {"name": name, "folder": options.data, "eps": None, "repeats": repeats}
+            arguments["max_iter"] = 10 if options.is_quick else FIXED_STEPS
+            found = options.runner.call("benchmarks.margin_bounds:descend_all", arguments, pin=True)
+            report.rows += found
+            print(name, "fixed step", [f"{row['seconds']:.3g} s" for row in found], flush=True)
+        if options.wants(f"{name}, pegasos"):
+            arguments = {
+                "name": name,
+                "folder": options.data,
+                "repeats": repeats,
+                "is_quick": options.is_quick,
+            }
+            report.rows += options.runner.call(
+                "benchmarks.margin_bounds:draw_all", arguments, pin=True
+            )
     if options.wants("two clouds"):
         arguments = {"n": 2_000 if options.is_quick else 100_000}
         report.rows += options.runner.call(
