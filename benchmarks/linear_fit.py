@@ -42,6 +42,8 @@ def make_model(name: str, n: int) -> Any:
 
     models = {
         "alphapath, hinge": LinearSVC("hinge", C=C, tol=1e-3),
+        "alphapath, hinge, dual": LinearSVC("hinge", C=C, tol=1e-3, solver="dual"),
+        "alphapath, hinge, newton": LinearSVC("hinge", C=C, tol=1e-3, solver="newton"),
         "alphapath, huber": LinearSVC("huber", C=C, tol=1e-3),
         "alphapath, exact": LinearSVC("hinge", C=C, tol=1e-7),
         "alphapath, squared_hinge": LinearSVC(C=C),
@@ -112,7 +114,8 @@ def run(options: Options) -> Report:
     for name in CASES:
         if not options.wants(name):
             continue
-        names = ["alphapath, hinge", "alphapath, huber"]
+        ways = ["hinge", "hinge, dual", "hinge, newton", "huber"]
+        names = [f"alphapath, {way}" for way in ways]
         peers = ["scikit-learn LinearSVC", "scikit-learn SGDClassifier"]
         arguments = {"name": name, "folder": options.data, "dtype": "float64"}
         job = "benchmarks.linear_fit:fit_all"
@@ -128,7 +131,7 @@ def run(options: Options) -> Report:
     for name in () if options.is_quick else (*CASES, *LARGE):
         if not options.wants(name):
             continue
-        for which in ("alphapath, squared_hinge", "alphapath, hinge"):
+        for which in ("alphapath, squared_hinge", "alphapath, hinge, newton", "alphapath, hinge"):
             for is_dense in (False, True) if name in LARGE else (False,):
                 arguments = {"name": name, "folder": options.data, "dtype": "float32"}
                 arguments |= {"is_dense": is_dense, "which": which}

@@ -36,6 +36,7 @@ void bind_dual(nb::module_& m) {
       .def_rw("tol", &DualOptions::tol)
       .def_rw("has_bias", &DualOptions::has_bias)
       .def_rw("max_iter", &DualOptions::max_iter)
+      .def_rw("max_examined", &DualOptions::max_examined)
       .def_rw("uses_bounds", &DualOptions::uses_bounds)
       .def_rw("seed", &DualOptions::seed);
   nb::class_<DualResult>(m, "DualResult", "Where a dual descent ended.")

@@ -54,7 +54,7 @@ public:
       Status status = Status::iteration_limit;
       while (options_.max_iter < 0 || result_.n_iter < options_.max_iter) {
         status = iterate(watch);
-        if (status != Status::iteration_limit)
+        if (status != Status::iteration_limit || is_given_up_)
           break;
       }
       if (status != Status::solved && status != Status::stalled)
@@ -85,6 +85,8 @@ private:
         return Status::stalled;
       gap_ratio_ = std::max(0.9 * gap_ratio_, met > 0.0 ? result_.gap / met : 1.0);
     }
+    if (options_.max_examined >= 0 && is_hopeless(met, dual))
+      return Status::iteration_limit;
     const double enough = std::max(inner_share * met, least_inner * options_.tol * dual);
     const std::span kept = std::span(kept_).first(sweep_.n_kept);
     for (int k = 0; k < max_inner; ++k) {
@@ -95,6 +97,22 @@ private:
         break;
     }
     return Status::iteration_limit;
+  }
+
+  /// Whether the gap, falling as it did in the later half of the work, would take too long.
+  bool is_hopeless(double met, double dual) {
+    const double work = static_cast<double>(result_.n_examined);
+    log_.push_back({work, std::log(met)});
+    if (log_.size() == 1)
+      return false;
+    while (log_[n_old_ + 1].work < 0.5 * work) // the last one is not
+      ++n_old_;
+    const Milestone& then = log_[n_old_];
+    const double pace = std::max(then.log_gap - std::log(met), 0.0) / (work - then.work);
+    const double left = std::log(std::max(met / (options_.tol * dual), 1.0));
+    const double most = static_cast<double>(options_.max_examined);
+    is_given_up_ = !(work * pace + left <= most * pace);
+    return is_given_up_;
   }
 
   static Status stopped(const Watch& watch) {
@@ -233,6 +251,12 @@ private:
   std::vector<double> reference_, last_;
   std::uint64_t random_;
   double rounding_ = 0.0;
+  struct Milestone {
+    double work, log_gap; // margins computed, and what the sweep over all rows met
+  };
+  std::vector<Milestone> log_;
+  std::size_t n_old_ = 0; // the last milestone of the first half of the work
+  bool is_given_up_ = false;
   double gap_ratio_ = 1.0; // of the gap to what a sweep over all rows met
   simd::DualSweep sweep_{};
   DualResult result_;

@@ -31,6 +31,8 @@ struct DualOptions {
   double tol = 1e-4;          // of the gap, relative to the objective
   bool has_bias = false;      // theta ends in b, penalised like w
   std::int64_t max_iter = -1; // sweeps over all rows
+  // Margins computed at which to give up, or as soon as so many are foreseen; -1: never.
+  std::int64_t max_examined = -1;
   bool uses_bounds = true;
   std::uint64_t seed = 0; // determines the order of all sweeps
 };

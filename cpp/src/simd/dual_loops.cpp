@@ -10,19 +10,25 @@ namespace {
 // Many times the rounding of a few floats: all that is compared is rounded by it against the proof.
 constexpr double outward = 1e-6;
 
-/// Never less than the distance of theta from the reference.
+/// Never less than the squared distance of theta from the reference. With (x + y)^2 at most
+/// (1 + e) x^2 + (1 + 1 / e) y^2 no root is needed.
 float distance_bound(const DualSweep& s) {
   const double square = s.distance_square > 0.0 ? s.distance_square : 0.0;
-  const double distance = __builtin_sqrt(square + s.path_rounding * s.path) + s.drift;
-  return static_cast<float>(distance * (1.0 + outward));
+  return static_cast<float>((square + s.path_rounding * s.path) * (1.0 + 4.0 * outward) +
+                            s.drift * s.drift / outward);
 }
 
-/// How far theta can go from the reference before row i might move; -1 where it is inside its box.
-void set_reach(std::size_t i, double norm, DualSweep& s) {
-  const bool is_zero = s.alpha[i] == 0.0, is_full = s.alpha[i] == s.upper[i];
-  const double beyond = s.reference[i] - 1.0;
-  const double free_way = (is_zero ? beyond : -beyond) / norm - s.reference_rounding;
-  s.reach[i] = is_zero || is_full ? static_cast<float>(free_way * (1.0 - outward)) : -1.0f;
+/// How far theta can go from the reference before row i might move, squared; -1 where it is inside
+/// its box, or might move at once.
+void set_reach(std::size_t i, double square, DualSweep& s) {
+  const bool is_zero = s.alpha[i] == 0.0;
+  s.reach[i] = -1.0f;
+  if (!is_zero && s.alpha[i] != s.upper[i])
+    return;
+  const double beyond = is_zero ? s.reference[i] - 1.0 : 1.0 - s.reference[i];
+  const double way = beyond / __builtin_sqrt(square) - s.reference_rounding;
+  if (way > 0.0)
+    s.reach[i] = static_cast<float>(way * way * (1.0 - 4.0 * outward));
 }
 
 double square_of(std::size_t i, const DualSweep& s) {
@@ -41,11 +47,10 @@ template <class Rows> void move(const Rows& x, std::size_t i, double m, double b
   s.theta_square += change * (2.0 * m + change * square);
   ++s.n_moved;
   if (s.reference != nullptr) {
-    const double norm = __builtin_sqrt(square);
     s.distance_square += change * (2.0 * (m - s.reference[i]) + change * square);
-    s.path += __builtin_fabs(change) * norm;
+    s.path += __builtin_fabs(change) * (s.norms[i] + s.bias_square); // at least its length
     s.drift += s.step_rounding;
-    set_reach(i, norm, s);
+    set_reach(i, square, s);
   }
 }
 
@@ -104,7 +109,7 @@ void sweep_dual_csr_f64(const CsrRows<double>& x, const RowList& rows, DualSweep
 
 void set_reaches(DualSweep& sweep, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i)
-    set_reach(i, __builtin_sqrt(square_of(i, sweep)), sweep);
+    set_reach(i, square_of(i, sweep), sweep);
 }
 
 } // namespace ALPHAPATH_ISA

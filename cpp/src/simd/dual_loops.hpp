@@ -21,8 +21,8 @@ struct DualSweep {
   double alpha_sum = 0.0;    // sum alpha
   double theta_square = 0.0; // |theta|^2
 
-  // Bounds: a row whose reach exceeds the distance of theta from the reference would not move.
-  // |x_i| below includes the bias.
+  // Bounds: a row whose reach exceeds the squared distance of theta from the reference would not
+  // move. |x_i| includes the bias.
   const double* reference = nullptr; // margins at the reference; null: no bounds
   float* reach = nullptr;
   double distance_square = 0.0;

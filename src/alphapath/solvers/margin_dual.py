@@ -25,11 +25,16 @@ from .margin_rows import make_task, read_rows, require_margins
 
 @dataclass(frozen=True)
 class DualLimits:
-    """Gap relative to the objective, sweeps over all rows (-1: no limit), seconds (None: none)."""
+    """Gap relative to the objective, sweeps over all rows (-1: no limit), seconds (None: none).
+
+    `max_examined` (-1: no limit) are margins computed at which to give up, or as soon as the pace
+    of the gap lets expect so many.
+    """
 
     tol: float = 1e-4
     max_iter: int = -1
     time_limit: float | None = None
+    max_examined: int = -1
 
 
 def solve(
@@ -68,6 +73,7 @@ def solve(
     rows = read_rows(problem.X) if rows is None else rows
     options = _core.DualOptions()
     options.tol, options.max_iter = limits.tol, limits.max_iter
+    options.max_examined = limits.max_examined
     options.has_bias = problem.offset == "penalised"
     options.uses_bounds, options.seed = bounds, seed
     alpha = None if start is None else check_alpha(problem, start)
@@ -111,7 +117,6 @@ def check_alpha(problem: MarginProblem, alpha: FloatArray) -> FloatArray:
     if not is_inside.all():
         i = int(np.argmin(is_inside))
         raise InfeasibleStart(
-            f"start[{i}] is {checked[i]}; it must be between 0 and the weight "
-            f"{problem.weights[i]}."
+            f"start[{i}] is {checked[i]}; it must be between 0 and the weight {problem.weights[i]}."
         )
     return checked
