@@ -37,6 +37,7 @@ public:
     result_.theta.assign(d_ + 1, 0.0);
     reference_.assign(d_ + 1, 0.0);
     std::iota(blocks_.begin(), blocks_.end(), 0);
+    n_present_ = std::ranges::count_if(task.weights, [](double c) { return c > 0.0; });
     sweep_.labels = task.labels.data();
     sweep_.upper = task.weights.data();
     sweep_.norms = task.rows.norms().data();
@@ -156,7 +157,7 @@ private:
       task_.rows.sweep_dual(all_rows(first, std::min(block, n_ - first)), sweep_);
     }
     count_visits(n_visited);
-    result_.n_pruned += static_cast<std::int64_t>(n_) - (sweep_.n_visited - n_visited);
+    result_.n_pruned += n_present_ - (sweep_.n_visited - n_visited);
     return true;
   }
 
@@ -245,6 +246,7 @@ private:
   const MarginTask& task_;
   DualOptions options_;
   std::size_t n_, d_;
+  std::int64_t n_present_ = 0; // rows of positive weight
   std::vector<std::int32_t> blocks_, kept_;
   std::vector<double> margins_;
   std::vector<float> reach_;

@@ -2,8 +2,8 @@
 
 With beta_i = -c_i loss'(f_i) Fenchel's inequality is tight for every instance, so what is left of
 the duality gap is 1/2 |theta - A'beta|^2, half the squared norm of the gradient. It bounds what
-the objective can still lose, and |theta - A'beta| the distance to the best theta. At the kink of the
-hinge that beta is one of many: there the dual variables of a solver can be given instead.
+the objective can still lose, and |theta - A'beta| the distance to the best theta. At the kink of
+the hinge that beta is one of many: there the dual variables of a solver can be given instead.
 """
 
 from __future__ import annotations
@@ -100,13 +100,13 @@ def certify_margin(
 def _check_alpha(problem: MarginProblem, alpha: ArrayLike) -> FloatArray:
     if problem.loss != "hinge" or problem.offset == "free" or problem.dropped is not None:
         raise InfeasibleStart(
-            f"Dual variables are for the hinge loss on all features with a penalised offset or none, "
-            f"but the loss is {problem.loss} and the offset {problem.offset}."
+            f"Dual variables are for the hinge loss on all features with a penalised offset or "
+            f"none, but the loss is {problem.loss} and the offset {problem.offset}."
         )
     checked = np.asarray(alpha, dtype=np.float64)
     if checked.shape != (problem.n,) or not ((checked >= 0) & (checked <= problem.weights)).all():
         raise InfeasibleStart(
-            f"alpha has shape {checked.shape}; it must have ({problem.n},), with every value between "
-            f"0 and the weight of its row."
+            f"alpha has shape {checked.shape}; it must have ({problem.n},), with every value "
+            f"between 0 and the weight of its row."
         )
     return checked

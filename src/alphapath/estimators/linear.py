@@ -44,9 +44,9 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
     width : float, default=0.01
         Half-width of the quadratic part of the "huber" loss.
     solver : {"auto", "newton", "dual", "gradient", "pegasos"}, default="auto"
-        "newton" is for all losses. "dual" is coordinate descent on the dual, for the hinge loss with
-        a penalised offset or none: the fastest for small C or many features. "auto" begins with
-        "dual" where it can, and goes over to "newton" where that is foreseen to be faster.
+        "newton" is for all losses. "dual" is coordinate descent on the dual, for the hinge loss
+        with a penalised offset or none: the fastest for small C or many features. "auto" begins
+        with "dual" where it can, and goes over to "newton" where that is foreseen to be faster.
         "gradient" is plain gradient descent with a step that is halved when the objective rose,
         "pegasos" stochastic subgradient descent (hinge loss only). All but "newton" with bounds on
         the change in the margin.
