@@ -7,8 +7,10 @@ a fit needs at most beyond the data that it is given.
 
 from __future__ import annotations
 
-import resource
+import ctypes
+import gc
 import warnings
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -85,27 +87,33 @@ def measure_memory(name: str, folder: str, dtype: str, is_dense: bool, which: st
     X = X.toarray() if is_dense else X
     size = X.nbytes if is_dense else X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
     make_model(which, 4).fit(np.eye(4, dtype=dtype), [0, 1, 0, 1])  # what is loaded once
-    # Loading may have needed more than the fit will: fill up to that first.
-    held = np.ones(max(0, peak_bytes() - resident_bytes()) // 8 + 1)
-    before = peak_bytes()
+    trim_memory()
+    before = reset_peak()
     make_model(which, len(y)).fit(X, y)
-    megabytes = (peak_bytes() - before) / 1e6
     return {
         "data": f"{name}, {dtype}, {'dense' if is_dense else 'CSR'}",
         "peer": which,
         "data_megabytes": size / 1e6,
-        "megabytes": megabytes if held.size else 0.0,
+        "megabytes": (status_bytes("VmHWM") - before) / 1e6,
     }
 
 
-def peak_bytes() -> int:
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def trim_memory() -> None:
+    """Give freed memory back, so that the fit can not hide in it."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
 
 
-def resident_bytes() -> int:
-    from benchmarks.measure import resident_kilobytes
+def reset_peak() -> int:
+    """Make the resident size the peak so far, and return it; Linux only."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return status_bytes("VmRSS")
 
-    return 1024 * int(resident_kilobytes())
+
+def status_bytes(name: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (line,) = (line for line in lines if line.startswith(f"{name}:"))
+    return 1024 * int(line.split()[1])
 
 
 def run(options: Options) -> Report:

@@ -1,6 +1,7 @@
 #include "margins_dual.hpp"
 
 #include "alphapath/box_problem.hpp"
+#include "buffer.hpp"
 #include "simd/isa.hpp"
 #include "split_mix.hpp"
 
@@ -89,7 +90,7 @@ private:
     if (options_.max_examined >= 0 && is_hopeless(met, dual))
       return Status::iteration_limit;
     const double enough = std::max(inner_share * met, least_inner * options_.tol * dual);
-    const std::span kept = std::span(kept_).first(sweep_.n_kept);
+    const std::span kept = std::span(kept_.data(), sweep_.n_kept);
     for (int k = 0; k < max_inner; ++k) {
       shuffle(kept, random_);
       if (!sweep_few(kept, watch))
@@ -247,7 +248,8 @@ private:
   DualOptions options_;
   std::size_t n_, d_;
   std::int64_t n_present_ = 0; // rows of positive weight
-  std::vector<std::int32_t> blocks_, kept_;
+  std::vector<std::int32_t> blocks_;
+  Buffer<std::int32_t> kept_; // room for all, of which what is never touched costs nothing
   std::vector<double> margins_;
   std::vector<float> reach_;
   std::vector<double> reference_, last_;

@@ -20,7 +20,7 @@ from ..margin_problem import MarginProblem
 from ..margin_solution import MarginSolution
 from ..problem import FloatArray
 from ..solution import Info, Status
-from .margin_rows import make_task, read_rows, require_margins
+from .margin_rows import decision_values, make_task, read_rows, require_margins
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def solve(
         solve_time=time.perf_counter() - began,
     )
     coef, bias = found.theta[:-1], float(found.theta[-1])
-    return MarginSolution(problem, coef, bias, rows.dots(coef) + bias, info, found)
+    return MarginSolution(problem, coef, bias, decision_values(rows, coef, bias), info, found)
 
 
 def can_solve(problem: MarginProblem) -> bool:

@@ -27,7 +27,7 @@ from ..margin_solution import MarginSolution
 from ..problem import FloatArray
 from ..solution import Info, Status
 from .lapack import single_threaded
-from .margin_rows import full_evaluation, make_task, read_rows, require_margins
+from .margin_rows import decision_values, full_evaluation, make_task, read_rows, require_margins
 
 #: Features up to which the matrix of second moments is kept.
 MAX_GRAM = 1200
@@ -105,7 +105,7 @@ class NewtonPath:
         """The solution for the weights C * problem.weights."""
         info, coef, bias = self.step(C)
         problem = self.problem.with_weights(C * self.problem.weights)
-        return MarginSolution(problem, coef, bias, self.rows.dots(coef) + bias, info)
+        return MarginSolution(problem, coef, bias, decision_values(self.rows, coef, bias), info)
 
     def step(self, C: float) -> tuple[Info, FloatArray, float]:
         """The same without decision values: how the solve went, coef and bias."""
@@ -284,8 +284,11 @@ def hinge_gap(
     """
     objective, _ = full_evaluation(hinge, rows, theta)
     w, b = theta[:-1], float(theta[-1])
-    values = rows.dots(np.ascontiguousarray(w)) + b
-    alpha = smooth.weights * np.abs(smooth.slopes(values))
+    values = rows.dots(np.ascontiguousarray(w))
+    values += b
+    alpha = smooth.slopes(values)
+    np.abs(alpha, out=alpha)
+    alpha *= smooth.weights
     if hinge.offset == "free":
         is_positive = hinge.targets > 0.0
         of_classes = float(alpha[is_positive].sum()), float(alpha[~is_positive].sum())
