@@ -197,6 +197,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         )
         weights = sample * self.class_weight_[codes]
         weights *= self.C if self.lam is None else 1.0 / (self.lam * float(weights.sum()))
+        weights.flags.writeable = False  # so that the problem shares it
         return weights
 
     def _problems_on(
@@ -206,9 +207,11 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         if self.fit_intercept and self.penalise_intercept:
             offset = "penalised"
         numbers = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        targets = np.where(codes == numbers[0], 1.0, -1.0)
+        targets.flags.writeable = False
         first = MarginProblem(
             X,
-            np.where(codes == numbers[0], 1.0, -1.0),
+            targets,
             weights,
             self.loss,
             self.width if self.loss == "huber" else 0.0,
