@@ -7,8 +7,10 @@ a fit needs at most beyond the data that it is given.
 
 from __future__ import annotations
 
-import resource
+import ctypes
+import gc
 import warnings
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -42,6 +44,8 @@ def make_model(name: str, n: int) -> Any:
 
     models = {
         "alphapath, hinge": LinearSVC("hinge", C=C, tol=1e-3),
+        "alphapath, hinge, dual": LinearSVC("hinge", C=C, tol=1e-3, solver="dual"),
+        "alphapath, hinge, newton": LinearSVC("hinge", C=C, tol=1e-3, solver="newton"),
         "alphapath, huber": LinearSVC("huber", C=C, tol=1e-3),
         "alphapath, exact": LinearSVC("hinge", C=C, tol=1e-7),
         "alphapath, squared_hinge": LinearSVC(C=C),
@@ -83,27 +87,33 @@ def measure_memory(name: str, folder: str, dtype: str, is_dense: bool, which: st
     X = X.toarray() if is_dense else X
     size = X.nbytes if is_dense else X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
     make_model(which, 4).fit(np.eye(4, dtype=dtype), [0, 1, 0, 1])  # what is loaded once
-    # Loading may have needed more than the fit will: fill up to that first.
-    held = np.ones(max(0, peak_bytes() - resident_bytes()) // 8 + 1)
-    before = peak_bytes()
+    trim_memory()
+    before = reset_peak()
     make_model(which, len(y)).fit(X, y)
-    megabytes = (peak_bytes() - before) / 1e6
     return {
         "data": f"{name}, {dtype}, {'dense' if is_dense else 'CSR'}",
         "peer": which,
         "data_megabytes": size / 1e6,
-        "megabytes": megabytes if held.size else 0.0,
+        "megabytes": (status_bytes("VmHWM") - before) / 1e6,
     }
 
 
-def peak_bytes() -> int:
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def trim_memory() -> None:
+    """Give freed memory back, so that the fit can not hide in it."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
 
 
-def resident_bytes() -> int:
-    from benchmarks.measure import resident_kilobytes
+def reset_peak() -> int:
+    """Make the resident size the peak so far, and return it; Linux only."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return status_bytes("VmRSS")
 
-    return 1024 * int(resident_kilobytes())
+
+def status_bytes(name: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (line,) = (line for line in lines if line.startswith(f"{name}:"))
+    return 1024 * int(line.split()[1])
 
 
 def run(options: Options) -> Report:
@@ -112,7 +122,8 @@ def run(options: Options) -> Report:
     for name in CASES:
         if not options.wants(name):
             continue
-        names = ["alphapath, hinge", "alphapath, huber"]
+        ways = ["hinge", "hinge, dual", "hinge, newton", "huber"]
+        names = [f"alphapath, {way}" for way in ways]
         peers = ["scikit-learn LinearSVC", "scikit-learn SGDClassifier"]
         arguments = {"name": name, "folder": options.data, "dtype": "float64"}
         job = "benchmarks.linear_fit:fit_all"
@@ -128,7 +139,7 @@ def run(options: Options) -> Report:
     for name in () if options.is_quick else (*CASES, *LARGE):
         if not options.wants(name):
             continue
-        for which in ("alphapath, squared_hinge", "alphapath, hinge"):
+        for which in ("alphapath, squared_hinge", "alphapath, hinge, newton", "alphapath, hinge"):
             for is_dense in (False, True) if name in LARGE else (False,):
                 arguments = {"name": name, "folder": options.data, "dtype": "float32"}
                 arguments |= {"is_dense": is_dense, "which": which}

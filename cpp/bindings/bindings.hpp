@@ -13,6 +13,7 @@ void bind_kernels(nanobind::module_& m);
 void bind_solvers(nanobind::module_& m);
 void bind_removal(nanobind::module_& m);
 void bind_margins(nanobind::module_& m);
+void bind_dual(nanobind::module_& m);
 void bind_newton(nanobind::module_& m);
 void bind_sequence(nanobind::module_& m);
 void bind_one_class(nanobind::module_& m);

@@ -74,6 +74,7 @@ NB_MODULE(_core, m) {
   alphapath::bindings::bind_solvers(m);
   alphapath::bindings::bind_removal(m);
   alphapath::bindings::bind_margins(m);
+  alphapath::bindings::bind_dual(m);
   alphapath::bindings::bind_newton(m);
   alphapath::bindings::bind_sequence(m);
   alphapath::bindings::bind_one_class(m);

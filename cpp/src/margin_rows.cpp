@@ -112,6 +112,13 @@ public:
       ALPHAPATH_DISPATCH(add_rows_dense_f64)(x_, rows, coef, sum);
   }
 
+  void sweep_dual(const RowList& rows, simd::DualSweep& sweep) const override {
+    if constexpr (std::is_same_v<T, float>)
+      ALPHAPATH_DISPATCH(sweep_dual_dense_f32)(x_, rows, sweep);
+    else
+      ALPHAPATH_DISPATCH(sweep_dual_dense_f64)(x_, rows, sweep);
+  }
+
   void add_outer(const RowList& rows, const double* coef, Triangle G) const override {
     add_outer_by_panels(rows, coef, G, n_columns_, [&](std::size_t i, double scale, double* out) {
       for (std::size_t j = 0; j < n_columns_; ++j)
@@ -207,6 +214,13 @@ public:
       ALPHAPATH_DISPATCH(add_rows_csr_f32)(x_, rows, coef, sum);
     else
       ALPHAPATH_DISPATCH(add_rows_csr_f64)(x_, rows, coef, sum);
+  }
+
+  void sweep_dual(const RowList& rows, simd::DualSweep& sweep) const override {
+    if constexpr (std::is_same_v<T, float>)
+      ALPHAPATH_DISPATCH(sweep_dual_csr_f32)(x_, rows, sweep);
+    else
+      ALPHAPATH_DISPATCH(sweep_dual_csr_f64)(x_, rows, sweep);
   }
 
   void add_outer(const RowList& rows, const double* coef, Triangle G) const override {

@@ -2,6 +2,7 @@
 // or double, read in place. Nothing is copied; the caller keeps the arrays alive.
 #pragma once
 
+#include "simd/dual_loops.hpp"
 #include "simd/joint_loops.hpp"
 #include "simd/margin_loops.hpp"
 
@@ -70,6 +71,8 @@ public:
                          FloatRows& to) const = 0;
   /// sum += sum_k coef[k] x_{rows[k]}.
   virtual void add_rows(const RowList& rows, const double* coef, double* sum) const = 0;
+  /// Coordinate steps of the dual over the rows, one after the other.
+  virtual void sweep_dual(const RowList& rows, simd::DualSweep& sweep) const = 0;
   /// A copy of some rows, side by side in memory. It has no norms.
   virtual std::unique_ptr<MarginRows> pack(std::span<const std::int32_t> rows) const = 0;
   /// G += sum_k coef[k] x_k x_k' over the listed rows.

@@ -2,6 +2,7 @@
 
 #include "alphapath/box_problem.hpp"
 #include "simd/isa.hpp"
+#include "split_mix.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,15 +10,6 @@
 namespace alphapath {
 
 namespace {
-
-/// SplitMix64: the next of a sequence that the seed determines.
-std::uint64_t next_random(std::uint64_t& state) {
-  state += 0x9e3779b97f4a7c15u;
-  std::uint64_t z = state;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
 
 // The bounds are worth taking up where they would spare this share of the margins ...
 constexpr double least_promise = 0.4;

@@ -388,6 +388,86 @@ class DescentResult:
 def descend(sums: MarginSums, theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: DescentOptions, time_limit: float = 0.0) -> DescentResult:
     """Gradient descent with a step halved when the objective rose."""
 
+class DualOptions:
+    """Tolerance, limits and order of a dual descent."""
+
+    def __init__(self) -> None: ...
+
+    @property
+    def tol(self) -> float: ...
+
+    @tol.setter
+    def tol(self, arg: float, /) -> None: ...
+
+    @property
+    def has_bias(self) -> bool: ...
+
+    @has_bias.setter
+    def has_bias(self, arg: bool, /) -> None: ...
+
+    @property
+    def max_iter(self) -> int: ...
+
+    @max_iter.setter
+    def max_iter(self, arg: int, /) -> None: ...
+
+    @property
+    def max_examined(self) -> int: ...
+
+    @max_examined.setter
+    def max_examined(self, arg: int, /) -> None: ...
+
+    @property
+    def uses_bounds(self) -> bool: ...
+
+    @uses_bounds.setter
+    def uses_bounds(self, arg: bool, /) -> None: ...
+
+    @property
+    def seed(self) -> int: ...
+
+    @seed.setter
+    def seed(self, arg: int, /) -> None: ...
+
+class DualResult:
+    """Where a dual descent ended."""
+
+    @property
+    def alpha(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def theta(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def objective(self) -> float: ...
+
+    @property
+    def gap(self) -> float: ...
+
+    @property
+    def violation(self) -> float: ...
+
+    @property
+    def n_iter(self) -> int: ...
+
+    @property
+    def n_inner(self) -> int: ...
+
+    @property
+    def n_examined(self) -> int: ...
+
+    @property
+    def n_pruned(self) -> int: ...
+
+    @property
+    def n_references(self) -> int: ...
+
+    @property
+    def status(self) -> int: ...
+
+def descend_dual(task: MarginTask, start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, options: DualOptions, time_limit: float = 0.0) -> DualResult:
+    """Coordinate descent on the dual of the hinge loss."""
+
 class NewtonOptions:
     """Bias, tolerance and limits of a Newton path."""
 

@@ -189,9 +189,16 @@ class MarginProblem:
         if self.loss == "squared_epsilon_insensitive":
             e = y - values
             return -2.0 * np.sign(e) * np.maximum(np.abs(e) - h, 0.0)
-        short = 1.0 - y * values
         if self.loss == "hinge":
-            return -y * (short > 0.0)
+            return -y * (y * values < 1.0)
+        # In place: there may be many instances.
+        slope: FloatArray = y * values
+        np.subtract(1.0 + h, slope, out=slope)
         if self.loss == "squared_hinge":
-            return -2.0 * y * np.maximum(short, 0.0)
-        return -y * np.clip((short + h) / (2.0 * h), 0.0, 1.0)
+            slope *= 2.0
+            np.maximum(slope, 0.0, out=slope)
+        else:
+            slope /= 2.0 * h
+            np.clip(slope, 0.0, 1.0, out=slope)
+        slope *= y
+        return np.negative(slope, out=slope)

@@ -17,7 +17,9 @@ def encode_labels(y: Any, sample_weight: FloatArray) -> tuple[NDArray[Any], Floa
     is_whole = has_whole_numbers(y)
     if not is_whole:
         check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
+    classes, codes = split_in_two(y) if is_whole else (None, None)
+    if classes is None or codes is None:
+        classes, codes = np.unique(y, return_inverse=True)
     if is_whole and 2 * len(classes) > len(y):  # it has a warning for so many
         check_classification_targets(y)
     if len(classes) < 2:
@@ -31,6 +33,16 @@ def encode_labels(y: Any, sample_weight: FloatArray) -> tuple[NDArray[Any], Floa
             f"row of each class a positive weight, or leave the class out of y."
         )
     return classes, codes.astype(np.float64)
+
+
+def split_in_two(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]] | tuple[None, None]:
+    """Both classes and who is of the second, where there are two: without the sort of np.unique,
+    which takes half the time and a third of the memory of a large linear fit."""
+    low, high = y.min(), y.max()
+    is_high = y == high
+    if low == high or not (is_high | (y == low)).all():
+        return None, None
+    return np.array([low, high], dtype=y.dtype), is_high.astype(np.intp)
 
 
 def has_whole_numbers(y: Any) -> bool:

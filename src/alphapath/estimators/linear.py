@@ -19,7 +19,7 @@ from ..margin_problem import MarginProblem
 from ..margin_solution import MarginSolution
 from ..problem import FloatArray
 from ..solution import Status
-from ..solvers import gradient, margin_newton, pegasos
+from ..solvers import gradient, margin_auto, margin_dual, margin_newton, pegasos
 from ..solvers.margin_rows import read_rows
 from . import linear_bridge, training
 from .base import POSITIVE
@@ -43,27 +43,31 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         Takes the place of C in lam / 2 |w|^2 + mean loss: C = 1 / (lam * sum of the weights).
     width : float, default=0.01
         Half-width of the quadratic part of the "huber" loss.
-    solver : {"auto", "newton", "gradient", "pegasos"}, default="auto"
-        "auto" is "newton". "gradient" is plain gradient descent with a step that is halved when the
-        objective rose, "pegasos" stochastic subgradient descent (hinge loss only); both with
-        bounds on the change in the margin.
+    solver : {"auto", "newton", "dual", "gradient", "pegasos"}, default="auto"
+        "newton" is for all losses. "dual" is coordinate descent on the dual, for the hinge loss
+        with a penalised offset or none: the fastest for small C or many features. "auto" begins
+        with "dual" where it can, and goes over to "newton" where that is foreseen to be faster.
+        "gradient" is plain gradient descent with a step that is halved when the objective rose,
+        "pegasos" stochastic subgradient descent (hinge loss only). All but "newton" with bounds on
+        the change in the margin.
     margin_bounds : bool, default=True
-        Whether "gradient" and "pegasos" leave out margins that are proven not to matter. The
-        answers are the same; without, they take longer.
+        Whether "dual", "gradient" and "pegasos" leave out margins that are proven not to matter.
+        The answers are the same; without, they take longer.
     fit_intercept : bool, default=True
     penalise_intercept : bool, default=True
         Whether b is penalised like a weight, as scikit-learn and LIBLINEAR do.
     class_weight : dict or "balanced" or None, default=None
         C of a class is class_weight[class] * C.
     tol : float, default=1e-4
-        When to stop, relative to the objective: the duality gap for "newton", the change of the
-        objective for "gradient". "pegasos" runs its steps.
+        When to stop, relative to the objective: the duality gap for "newton" and "dual", the change
+        of the objective for "gradient". "pegasos" runs its steps.
     max_iter : int, default=10000
-        Newton systems, descent steps, or steps of Pegasos, for each class.
+        Newton systems, sweeps over all rows, descent steps, or steps of Pegasos, for each class.
     n_sampled : int, default=100
         Rows in each step of Pegasos.
     random_state : int, RandomState or None, default=None
-        For the samples of Pegasos.
+        For the samples of Pegasos and the order of "dual". None is 0 for the latter and for "auto",
+        which are the same in every run.
     time_limit : float or None, default=None
         Seconds for each class after which to stop with what there is.
 
@@ -77,7 +81,8 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
     fit_status_ : Status
         0 if solved.
     objective_, duality_gap_, kkt_violation_ : float, or array of shape (n_classes,)
-        Quality of the solution; the violation is the norm of the (sub)gradient.
+        Quality of the solution; the violation is the norm of the (sub)gradient, for "dual" the
+        largest projected gradient.
     solve_info_ : tuple of Info
 
     Examples
@@ -93,7 +98,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         "C": [POSITIVE],
         "lam": [None, POSITIVE],
         "width": [POSITIVE],
-        "solver": [StrOptions({"auto", "newton", "gradient", "pegasos"})],
+        "solver": [StrOptions({"auto", "newton", "dual", "gradient", "pegasos"})],
         "margin_bounds": ["boolean"],
         "fit_intercept": ["boolean"],
         "penalise_intercept": ["boolean"],
@@ -192,6 +197,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         )
         weights = sample * self.class_weight_[codes]
         weights *= self.C if self.lam is None else 1.0 / (self.lam * float(weights.sum()))
+        weights.flags.writeable = False  # so that the problem shares it
         return weights
 
     def _problems_on(
@@ -201,9 +207,11 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         if self.fit_intercept and self.penalise_intercept:
             offset = "penalised"
         numbers = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        targets = np.where(codes == numbers[0], 1.0, -1.0)
+        targets.flags.writeable = False
         first = MarginProblem(
             X,
-            np.where(codes == numbers[0], 1.0, -1.0),
+            targets,
             weights,
             self.loss,
             self.width if self.loss == "huber" else 0.0,
@@ -246,7 +254,18 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
                 time_limit=self.time_limit,
                 rows=rows,
             )
-        return margin_newton.solve(problem, limits=self._limits, rows=rows)
+        if self.solver == "dual":
+            limits = margin_dual.DualLimits(self.tol, self.max_iter, self.time_limit)
+            is_given = self.random_state is not None
+            return margin_dual.solve(
+                problem,
+                limits=limits,
+                bounds=self.margin_bounds,
+                seed=int(check_random_state(self.random_state).randint(2**31)) if is_given else 0,
+                rows=rows,
+            )
+        solve = margin_newton.solve if self.solver == "newton" else margin_auto.solve
+        return solve(problem, limits=self._limits, rows=rows)
 
     @property
     def _limits(self) -> margin_newton.NewtonLimits:

@@ -19,7 +19,7 @@ from ..margin_problem import MarginProblem
 from ..margin_solution import MarginSolution
 from ..problem import FloatArray
 from ..solution import Info, Status
-from .margin_rows import full_evaluation, make_task, read_rows, require_margins
+from .margin_rows import decision_values, full_evaluation, make_task, read_rows, require_margins
 
 #: How losses and gradients are summed: lazy bounds, the paper's sorted lists, or every margin.
 BOUNDS = ("lazy", "sorted", "full")
@@ -77,4 +77,4 @@ def solve(
         solve_time=time.perf_counter() - began,
     )
     coef, bias = found.theta[:-1], float(found.theta[-1])
-    return MarginSolution(problem, coef, bias, rows.dots(coef) + bias, info, sums)
+    return MarginSolution(problem, coef, bias, decision_values(rows, coef, bias), info, sums)

@@ -19,7 +19,7 @@ from ..errors import SolverMismatch
 from ..margin_problem import MarginProblem
 from ..margin_solution import MarginSolution
 from ..solution import Info, Status
-from .margin_rows import full_evaluation, make_task, read_rows, require_margins
+from .margin_rows import decision_values, full_evaluation, make_task, read_rows, require_margins
 
 
 @dataclass(frozen=True)
@@ -67,4 +67,4 @@ def solve(
         solve_time=time.perf_counter() - began,
     )
     coef, bias = found.theta[:-1], float(found.theta[-1])
-    return MarginSolution(problem, coef, bias, rows.dots(coef) + bias, info, found)
+    return MarginSolution(problem, coef, bias, decision_values(rows, coef, bias), info, found)
