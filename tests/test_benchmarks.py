@@ -235,7 +235,11 @@ def test_margin_bounds_change_nothing_but_the_work(linear_folder: Path) -> None:
     assert ("gradient, lazy", "eps 0.0001") in settings
     assert ("gradient, sorted", "fixed step, 10") in settings
     assert ("pegasos, bounds", "k = 1000") in settings
+    shapes = [row for row in rows if "distance" not in row]  # margins counted, nothing else run
+    assert shapes
     for row in rows:
+        if row in shapes:
+            continue
         assert row["distance"] < 1e-3  # steps that overshoot let rounding grow
         assert row["examined"] < 1.1
     clouds = run_quick("margin_bounds", "two clouds", linear_folder)
@@ -245,8 +249,9 @@ def test_margin_bounds_change_nothing_but_the_work(linear_folder: Path) -> None:
 
 def test_one_linear_fit_is_near_the_optimum(linear_folder: Path) -> None:
     rows = run_quick("linear_fit", "w8a", linear_folder)
-    assert len(rows) == 4
-    assert all(-1e-6 < row["excess"] < 2e-3 for row in rows[:2])
+    own = [row for row in rows if row["peer"].startswith("alphapath")]
+    assert (len(own), len(rows)) == (4, 6)
+    assert all(-1e-6 < row["excess"] < 2e-3 for row in own)
 
 
 def test_the_linear_search_agrees_with_liblinear(linear_folder: Path) -> None:

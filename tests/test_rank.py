@@ -230,7 +230,7 @@ def test_limits_are_kept_and_told() -> None:
 
 
 @pytest.mark.parametrize("scales", [[1e3], [1e-4, 1.0, 2e3], [3.0, 200.0, 2e3, 0.03, 2e-4]])
-@pytest.mark.parametrize("C", [10.0, 1e3])
+@pytest.mark.parametrize("C", [1.0, 50.0])
 def test_features_of_very_different_size(scales: list[float], C: float) -> None:
     """The step along a large feature is many orders smaller than along the others."""
     rng = np.random.default_rng(len(scales))

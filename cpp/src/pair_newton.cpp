@@ -12,6 +12,10 @@ namespace alphapath {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
+// A step that changes no residual by more than this share of the band is rounding.
+constexpr double least_move = 1e-7;
+// Steps of one band that do not halve the error, after which it is left.
+constexpr int max_idle = 50;
 // From one band to the next.
 constexpr double narrowing = 4.0;
 // Of the step, relative to the slope at 0, at which a line search ends.
@@ -34,16 +38,24 @@ public:
     PairResult result;
     const double final_width = 0.9 * limits.tol; // what is left is for the gradient
     double h = std::max(1.0, final_width);
-    double reach = largest_distance();
+    const double reach = largest_distance();
+    double least_error = infinity;
+    int n_idle = 0;
     while (true) {
       evaluate(h);
       const bool is_last = h <= final_width;
-      const double allowed = (is_last ? 0.05 : 0.5) * h;
       // |w - best| <= |g|: no residual is off by more than reach |g|.
-      const bool is_certain = reach * std::sqrt(dot(g_, g_)) <= allowed;
-      // Where features are large that is out of rounding's reach, long after a step of Newton's
-      // moves no residual by as much.
-      if (is_certain || (find_direction(h) && largest_move() <= allowed)) {
+      const double error = reach * std::sqrt(dot(g_, g_));
+      const bool is_certain = error <= (is_last ? 0.05 : 0.5) * h;
+      if (error < 0.5 * least_error) {
+        least_error = error;
+        n_idle = 0;
+      }
+      // Where features are large that is out of rounding's reach: then Newton's step is nothing,
+      // or steps lead nowhere.
+      if (is_certain || ++n_idle > max_idle ||
+          (find_direction(h) && largest_move() <= least_move * h)) {
+        least_error = infinity;
         if (is_last) {
           result.status = is_certain ? PairStatus::solved : PairStatus::stalled;
           break;

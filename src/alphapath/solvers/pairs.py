@@ -15,6 +15,7 @@ import numpy as np
 from .. import _core
 from ..errors import SolverMismatch
 from ..kernels import PairView
+from ..optimality import kkt_violation
 from ..problem import FloatArray, Problem, Start
 from ..solution import Solution, Status, make_solution
 from .lapack import single_threaded
@@ -93,8 +94,11 @@ def solve(
         if run.may_walk(max_iter):
             beta = run.finish(beta, max_iter)
     gradient = view.multiply(np.flatnonzero(beta), beta[beta != 0.0]) - problem.targets
+    status = run.status
+    if status is Status.SOLVED and kkt_violation(problem, beta, gradient) > tol:
+        status = Status.STALLED  # what rounding of large kernel values leaves
     counts: dict[str, float] = {
-        "status": run.status,
+        "status": status,
         "n_iter": run.n_iter,
         "n_breakpoints": run.n_breakpoints,
         "solve_time": time.monotonic() - begin,
