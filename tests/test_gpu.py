@@ -11,10 +11,9 @@ from sklearn.preprocessing import scale
 
 from alphapath import SVC, SVR, OneClassSVM, Problem, Status, certify
 from alphapath.errors import DeviceError, KernelError
-from alphapath.gpu import DeviceStore, batch, cuda, has_gpu, is_on_gpu, reference, state, store
+from alphapath.gpu import DeviceStore, batch, cuda, has_gpu, is_on_gpu, state, store
 from alphapath.gpu.free_set import solve_free_set
 from alphapath.gpu.matrix import DeviceMatrix, DeviceRows
-from alphapath.gpu.reference import ReferenceEngine
 from alphapath.kernels import KernelStore, Linear, Poly, Precomputed, Rbf, Sigmoid
 from alphapath.model_selection import SVMSearchCV, cross_validate
 from alphapath.solvers import smo
@@ -31,7 +30,7 @@ DEVICES = [
 @pytest.fixture
 def small_sets(monkeypatch):
     """Working sets and rounds so small that every part of the driver is used."""
-    for module in (state, batch, reference, store):
+    for module in (state, store):
         monkeypatch.setattr(module, "SIZE", 32)
     monkeypatch.setattr(batch, "COMMON_ROUNDS", 16)
     monkeypatch.setattr(batch, "FREE_SET_ROUNDS", 24)
@@ -159,20 +158,21 @@ class TestBatch:
         np.testing.assert_array_equal(whole.beta, parts.beta)
         assert view.matrix.n_rows_computed > 0
 
-    def test_an_exact_step_lowers_the_objective_and_stays_in_the_box(self):
+    @pytest.mark.parametrize("device", DEVICES)
+    def test_an_exact_step_lowers_the_objective_and_stays_in_the_box(self, device):
         X, y = make_data(200)
-        store = make_store(X, "numpy")
+        store = make_store(X, device)
         view = store.view(Rbf(0.3))
         problem = make_problem("classification", view, X, y)
         family = state.Family(
             problem.targets, problem.lower_scale, problem.upper_scale, np.ones((1, 200)), 0.0, 0.0
         )
         plan = batch.Plan(np.zeros(1, dtype=np.int64), np.array([100.0]), np.array([-1]))
-        solver = batch.BatchSolver(view.matrix, family, plan, batch.BatchLimits(), ReferenceEngine)
+        solver = batch.BatchSolver(view, family, plan, batch.BatchLimits())
         solver._set_gradients(np.zeros(1, dtype=np.int32))
         solver._rounds(np.zeros(1, dtype=np.int32))
         before = solver._measure()
-        assert solve_free_set(solver.state, view.matrix, 0)
+        assert solve_free_set(solver.engine, view.matrix, 0)
         after = solver._measure()
         assert after["objective"][0] < before["objective"][0]
         beta = after["beta"][0]
@@ -180,8 +180,30 @@ class TestBatch:
         assert (beta <= 100.0 * problem.upper_scale).all()
         assert abs(beta.sum()) <= 1e-9 * np.abs(beta).sum()
         # The gradient that the step left is that of its point.
-        kept = solver.state.gradient[0, :200] - after["gradient"][0]
+        kept = state.to_host(solver.state.gradient[0, :200]) - after["gradient"][0]
         assert np.ptp(kept) <= 1e-4 * np.abs(beta).sum() * 1e-2
+
+    @pytest.mark.parametrize("device", DEVICES)
+    def test_a_walk_ends_at_the_minimum_over_what_it_left_free(self, device):
+        rng = np.random.default_rng(3)
+        half = rng.normal(size=(60, 60))
+        A = half @ half.T / 60.0 + 0.1 * np.eye(60)
+        slopes, beta = rng.normal(size=60), rng.uniform(-0.4, 0.4, size=60)
+        lower, upper = np.full(60, -0.5), np.full(60, 0.5)
+        store = make_store(np.zeros((1, 1)), device)
+        family = state.Family(*np.ones((3, 1)), np.ones((1, 1)), 0.0, 0.0)
+        engine = store.engine_type(
+            state.BatchState(store.xp, family, np.zeros(1, dtype=np.int64), np.ones(1))
+        )
+        given = (store.xp.asarray(x) for x in (np.linalg.inv(A), slopes, beta, lower, upper))
+        moved = state.to_host(engine.walk(*given))
+        is_free = (moved > lower) & (moved < upper)
+        assert 10 < is_free.sum() < 50
+        assert moved.sum() == pytest.approx(beta.sum(), abs=1e-12)
+        gradient = A @ (moved - beta) + slopes
+        assert np.ptp(gradient[is_free]) < 1e-12
+        assert (moved >= lower).all()
+        assert (moved <= upper).all()
 
     def test_limits_say_so(self):
         X, y = make_data()

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from ..problem import FloatArray
 from ..solution import Status
 from .free_set import solve_free_set
-from .matrix import DeviceMatrix
 from .quality import measure_quality
-from .state import SIZE, BatchState, Family, to_host
+from .state import BatchState, Family, to_host
+from .store import DeviceView
 
 #: Rounds between two looks at how far the problems are.
 ROUNDS = 8
@@ -64,21 +64,21 @@ class BatchLimits:
 
 
 class BatchSolver:
-    """Runs one batch; `engine_type` is CudaEngine, or ReferenceEngine for arrays of NumPy."""
+    """Runs one batch on the kernel of a DeviceView."""
 
     def __init__(
         self,
-        matrix: DeviceMatrix,
+        view: DeviceView,
         family: Family,
         plan: Plan,
         limits: BatchLimits,
-        engine_type: Any,
         start: FloatArray | None = None,
     ) -> None:
-        self.matrix, self.family, self.plan, self.limits = matrix, family, plan, limits
-        self.xp = matrix.xp
+        self.matrix, self.family, self.plan, self.limits = view.matrix, family, plan, limits
+        self.xp = view.matrix.xp
+        self.is_stopped = view.store.is_stopped
         self.state = BatchState(self.xp, family, plan.rows, plan.factors)
-        self.engine = engine_type(self.state)
+        self.engine = view.store.engine_type(self.state)
         n = len(plan.rows)
         self.status = np.full(n, int(Status.INTERRUPTED))
         self.seeds = np.full(n, COLD)
@@ -117,6 +117,8 @@ class BatchSolver:
     def _descend(self, active: NDArray[np.int32]) -> None:
         unsolved, n_rounds = active, 0
         while unsolved.size:
+            if self.is_stopped.is_set():
+                raise KeyboardInterrupt
             self._rounds(active)
             n_rounds += ROUNDS
             self._look(active)
@@ -147,7 +149,7 @@ class BatchSolver:
         for _ in range(ROUNDS):
             self.engine.select(active, tol)
             for group, rows in self._row_groups(active):
-                self.engine.solve(group, rows, self.matrix.diagonal, tol, INNER * SIZE)
+                self.engine.solve(group, rows, self.matrix.diagonal, tol, INNER * self.state.size)
                 self.engine.update(group, rows)
 
     def _solve_free_sets(self, active: NDArray[np.int32]) -> None:
@@ -156,7 +158,7 @@ class BatchSolver:
             return
         self.n_rounds[active] += ROUNDS
         for p in active[self.n_rounds[active] >= self.patience[active]]:
-            is_better = solve_free_set(self.state, self.matrix, int(p))
+            is_better = solve_free_set(self.engine, self.matrix, int(p))
             self.n_solves[p] += is_better
             self.n_rounds[p] = 0
             if not is_better:
@@ -166,10 +168,7 @@ class BatchSolver:
         """Problems whose rows are held together, and where the rows of each working set are."""
         state, xp, matrix = self.state, self.xp, self.matrix
         if matrix.full is not None:
-            index = xp.asarray(active)
-            columns = state.columns[state.weighting[index][:, None], state.working[index]]
-            state.row_of[index] = columns
-            yield active, matrix.full
+            yield active, matrix.full  # the rows are where the columns are
             return
         for first in range(0, active.size, self._group_size()):
             group = active[first : first + self._group_size()]
@@ -180,19 +179,20 @@ class BatchSolver:
             yield group, matrix.float_rows(wanted)
 
     def _group_size(self) -> int:
-        return max(1, self.matrix.row_capacity // SIZE)
+        return max(1, self.matrix.row_capacity // self.state.size)
 
     def _look(self, active: NDArray[np.int32]) -> NDArray[np.int32]:
         """Those of the active problems that are finished now, one way or the other."""
         violation = to_host(self.state.violation)[active]
-        n_iter = to_host(self.state.n_iter)[active]
         is_better = violation < 0.9 * self.best[active]
         self.n_looks[active] = np.where(is_better, 0, self.n_looks[active] + 1)
         self.best[active] = np.minimum(self.best[active], violation)
         is_solved = violation <= TOL_SHARE * self.limits.tol
         ready = active[is_solved]
         is_stuck = self.n_looks[active] > PATIENCE
-        is_over = (n_iter >= self.limits.max_iter) & (self.limits.max_iter >= 0)
+        is_over = np.zeros(active.size, dtype=bool)
+        if self.limits.max_iter >= 0:
+            is_over = to_host(self.state.n_iter)[active] >= self.limits.max_iter
         stuck = active[is_stuck & ~is_solved]
         over = active[is_over & ~is_solved & ~is_stuck]
         self.status[ready] = int(Status.SOLVED)

@@ -1,4 +1,4 @@
-"""smo.cu on the current CUDA device, through CuPy."""
+"""smo.cu and walk.cu on the current CUDA device, through CuPy."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DeviceError
-from .state import GOAL, SIZE, BatchState
+from .free_set import MAX_HITS, MAX_MEMBERS, begin_walk
+from .state import GOAL, BatchState
 
 #: Threads a block, and columns a block of the update.
-SELECT_THREADS, UPDATE_THREADS, UPDATE_COLUMNS = 1024, 256, 1024
+SELECT_THREADS, UPDATE_THREADS, UPDATE_COLUMNS, WALK_THREADS = 1024, 256, 1024, 1024
 
 #: Shared memory that a block may have beside what the code itself takes.
 MAX_SHARED = 200 * 1024
@@ -40,23 +41,24 @@ def require_cupy() -> Any:
     return cupy
 
 
-@lru_cache(maxsize=8)
-def load_module(device: int) -> Any:
-    """The compiled kernels for one device."""
+@lru_cache(maxsize=16)
+def load_module(name: str, device: int, **macros: float) -> Any:
+    """The compiled kernels of one file for one device."""
     cupy = require_cupy()
-    source = files("alphapath.gpu").joinpath("smo.cu").read_text()
-    macros = {"Q": SIZE, "GOAL": GOAL, "SHARED_BLOCK": int(4 * SIZE**2 <= MAX_SHARED)}
-    options = ("-std=c++17", *(f"-D{name}={value}" for name, value in macros.items()))
-    return cupy.RawModule(code=source, options=options)
+    options = ("-std=c++17", *(f"-D{macro}={value}" for macro, value in macros.items()))
+    return cupy.RawModule(code=files("alphapath.gpu").joinpath(name).read_text(), options=options)
 
 
 class CudaEngine:
-    """The three passes of a round, as methods on a BatchState with arrays of CuPy."""
+    """The passes of a round, and the walk, on a BatchState with arrays of CuPy."""
 
     def __init__(self, state: BatchState) -> None:
         self.xp = cupy = require_cupy()
         self.state = state
-        module = load_module(cupy.cuda.Device().id)
+        size = state.size
+        self._shared = 4 * size**2 if 4 * size**2 <= MAX_SHARED else 0
+        macros = {"Q": size, "GOAL": GOAL, "SHARED_BLOCK": int(self._shared > 0)}
+        module = load_module("smo.cu", cupy.cuda.Device().id, **macros)
         self._select = module.get_function("select_working_set")
         self._solve = module.get_function("solve_working_set")
         self._update = module.get_function("update_gradients")
@@ -76,9 +78,8 @@ class CudaEngine:
                 *(state.change, state.moved, state.n_moved, state.n_iter, state.is_kept),
             ],
         )
-        self._shared = 4 * SIZE**2 if 4 * SIZE**2 <= MAX_SHARED else 0
         n_blocks = 1 if self._shared else state.n_problems
-        self._blocks = cupy.empty((n_blocks, SIZE, SIZE), dtype=np.float32)
+        self._blocks = cupy.empty((n_blocks, size, size), dtype=np.float32)
         if self._shared:
             self._solve.max_dynamic_shared_size_bytes = self._shared
         self._last: NDArray[np.int32] = np.empty(0, dtype=np.int32)
@@ -101,7 +102,7 @@ class CudaEngine:
         given = (self._batch, self._work, rows, np.int64(rows.shape[1]), self._blocks, diagonal)
         self._solve(
             (active.size,),
-            (SIZE,),
+            (self.state.size,),
             (*given, np.float64(tol), np.int32(max_iter)),
             shared_mem=self._shared,
         )
@@ -115,6 +116,20 @@ class CudaEngine:
             (UPDATE_THREADS,),
             (self._batch, self._work, rows, np.int64(rows.shape[1])),
         )
+
+    def walk(self, inverse: Any, slopes: Any, beta: Any, lower: Any, upper: Any) -> Any:
+        """Newton's direction over a free set and its corrections at bounds; where that leads."""
+        cupy, m = self.xp, beta.size
+        ones, scaled, d = begin_walk(inverse, slopes)
+        moved = beta.copy()
+        max_hits = min(MAX_HITS, m - 2)
+        fixed, pivots = cupy.empty((max_hits, m)), cupy.empty(max_hits)
+        given = (inverse, ones, scaled, d, moved, lower, upper, fixed, pivots)
+        macros = {"MAX_HITS": MAX_HITS, "MAX_MEMBERS": MAX_MEMBERS}
+        module = load_module("walk.cu", cupy.cuda.Device().id, **macros)
+        walk = module.get_function("walk_free_set")
+        walk((1,), (WALK_THREADS,), (np.int32(m), *given, np.int32(max_hits)))
+        return moved
 
 
 def as_struct(cupy: Any, fields: list[Any]) -> Any:

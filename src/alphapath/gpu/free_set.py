@@ -4,7 +4,7 @@
 
 Where SMO crawls (large C, smooth kernels) this takes the long way at once. As in cpp/src/face:
 with H = A^-1 - A^-1 1 1' A^-1 / (1' A^-1 1), Newton's direction is -H s; a member p that meets its
-bound is fixed by taking w = H e_p out of everything, H <- H - w w' / w_p.
+bound is fixed by taking w = H e_p out of everything, H <- H - w w' / w_p (walk.cu, reference.py).
 """
 
 from __future__ import annotations
@@ -13,19 +13,28 @@ from typing import Any
 
 import numpy as np
 
-from .matrix import DeviceMatrix
-from .state import BatchState, to_host
+from .matrix import DeviceMatrix, tile_rows
+from .state import BatchState
 
 #: Free sets beyond this are left to SMO: their factor would take longer than what it saves.
 MAX_MEMBERS = 12_000
+#: Share of the memory limit that one free set may take, and matrices of doubles that it needs.
+FREE_SET_SHARE, N_MATRICES = 0.06, 6
 #: Bounds that a walk meets at most: SMO moves many of them faster.
 MAX_HITS = 128
-#: Added to the diagonal, relative to its mean: what keeps a kernel rounded to float32 definite.
-RIDGE = 1e-6
+#: Added to the diagonal, relative to its mean: what keeps a kernel rounded to float32 definite; the
+#: second where the first does not.
+RIDGES = (1e-6, 1e-4)
 
 
-def solve_free_set(state: BatchState, matrix: DeviceMatrix, p: int) -> bool:
+def most_members(memory_limit: int) -> int:
+    """Members that a free set may have within the limit."""
+    return min(MAX_MEMBERS, int((FREE_SET_SHARE * memory_limit / (8 * N_MATRICES)) ** 0.5))
+
+
+def solve_free_set(engine: Any, matrix: DeviceMatrix, p: int) -> bool:
     """Move problem p to the minimum over its free set; False where that brought nothing."""
+    state: BatchState = engine.state
     xp, n = state.xp, int(state.sizes[state.rows[p]])
     beta, g = state.beta[p, :n], state.gradient[p, :n]
     lower, upper, epsilon = state.lower[p, :n], state.upper[p, :n], state.family.epsilon
@@ -33,7 +42,7 @@ def solve_free_set(state: BatchState, matrix: DeviceMatrix, p: int) -> bool:
     if epsilon > 0.0:
         is_free &= beta != 0.0
     free = xp.flatnonzero(is_free)
-    if not 3 <= free.size <= MAX_MEMBERS:
+    if not 3 <= free.size <= matrix.max_members:
         return False
     columns = state.columns[state.rows[p], free]
     inverse = invert(xp, xp.asarray(matrix.full[columns[:, None], columns], dtype=np.float64))
@@ -44,7 +53,7 @@ def solve_free_set(state: BatchState, matrix: DeviceMatrix, p: int) -> bool:
         low = xp.where(beta[free] > 0.0, xp.maximum(low, 0.0), low)
         high = xp.where(beta[free] < 0.0, xp.minimum(high, 0.0), high)
     slopes = g[free] + epsilon * xp.sign(beta[free])
-    moved = walk(xp, inverse, slopes, beta[free], low, high)
+    moved = engine.walk(inverse, slopes, beta[free], low, high)
     change = moved - beta[free]
     response = multiply(xp, matrix, columns, change)[state.columns[state.rows[p], :n]]
     # The change of the objective: what rounding spoilt is not taken.
@@ -66,13 +75,16 @@ def invert(xp: Any, block: Any) -> Any:
         return None
     block += size  # a constant changes nothing where sums are 0, and lifts the first member off 0
     index = xp.arange(len(block))
-    block[index, index] += RIDGE * size
-    try:
-        factor = xp.linalg.cholesky(block)
-    except np.linalg.LinAlgError:
-        return None
-    inverse = solve_triangular(xp, factor, xp.eye(len(block)))
-    return inverse.T @ inverse if bool(xp.isfinite(inverse).all()) else None
+    for ridge in RIDGES:
+        block[index, index] += ridge * size
+        try:
+            factor = xp.linalg.cholesky(block)
+        except np.linalg.LinAlgError:
+            continue
+        inverse = solve_triangular(xp, factor, xp.eye(len(block)))
+        if bool(xp.isfinite(inverse).all()):
+            return inverse.T @ inverse
+    return None
 
 
 def solve_triangular(xp: Any, factor: Any, right: Any) -> Any:
@@ -84,43 +96,20 @@ def solve_triangular(xp: Any, factor: Any, right: Any) -> Any:
     return solve(factor, right, lower=True)
 
 
-def walk(xp: Any, inverse: Any, slopes: Any, beta: Any, lower: Any, upper: Any) -> Any:
-    """Newton's direction and its corrections at bounds; where that leads."""
-    m = len(beta)
+def begin_walk(inverse: Any, slopes: Any) -> tuple[Any, Any, Any]:
+    """A^-1 1, the same with sum 1, and Newton's direction."""
     ones = inverse.sum(axis=1)
     scaled = ones / ones.sum()
     d = -(inverse @ slopes)
     d -= scaled * d.sum()
-    is_fixed = xp.zeros(m, dtype=bool)
-    n_most = min(MAX_HITS, m - 2)
-    fixed, pivots = xp.empty((n_most, m)), xp.empty(n_most)
-    left = 1.0
-    for n_hits in range(n_most):
-        end = xp.where(d > 0.0, upper, lower)
-        room = xp.where(is_fixed | (d == 0.0), xp.inf, (end - beta) / xp.where(d == 0.0, 1.0, d))
-        at = xp.argmin(room)
-        w = inverse[:, at] - scaled * ones[at]
-        if n_hits:
-            w -= (fixed[:n_hits, at] / pivots[:n_hits]) @ fixed[:n_hits]
-        step, pivot = (float(x) for x in to_host(xp.stack([room[at], w[at]])))  # one transfer a hit
-        step = max(step, 0.0)
-        if step >= left:
-            return xp.clip(beta + left * d, lower, upper)
-        beta = xp.clip(beta + step * d, lower, upper)
-        beta[at] = end[at]
-        left -= step
-        if not pivot > 0.0:
-            return beta
-        is_fixed[at] = True
-        fixed[n_hits], pivots[n_hits] = w, pivot
-        d = xp.where(is_fixed, 0.0, d - w * (d[at] / pivot))
-    return beta
+    return ones, scaled, d
 
 
 def multiply(xp: Any, matrix: DeviceMatrix, columns: Any, change: Any) -> Any:
     """Stored K[:, columns] @ change on all instances, in double."""
     product = xp.zeros(matrix.n)
-    for first in range(0, len(columns), 1024):
-        rows = matrix.full[columns[first : first + 1024]]
-        product += change[first : first + 1024] @ rows.astype(np.float64)
+    step = tile_rows(matrix.n)
+    for first in range(0, len(columns), step):
+        rows = matrix.full[columns[first : first + step]]
+        product += change[first : first + step] @ rows.astype(np.float64)
     return product

@@ -80,6 +80,8 @@ class DeviceMatrix:
         self.n_rows_computed = 0
         #: Rows that may be held at a time where not all are kept.
         self.row_capacity = 0
+        #: Free instances that may be solved for exactly.
+        self.max_members = 0
         self.full: Any = None
         if is_full:
             self.full = self._fill()

@@ -1,4 +1,4 @@
-"""The batched SMO in plain NumPy: what smo.cu does, step by step, for machines without a GPU.
+"""The batched SMO in plain NumPy: what smo.cu and walk.cu do, for machines without a GPU.
 
 It is slow and there to be read and compared with: tests run the same driver on it.
 """
@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..problem import FloatArray
-from .state import GOAL, SIZE, BatchState
+from .free_set import MAX_HITS, begin_walk
+from .state import GOAL, BatchState
 
 N_BINS = 1024
 MIN_CURVATURE = 1e-12
 
 
 class ReferenceEngine:
-    """The three passes of a round, as methods on a BatchState with arrays of NumPy."""
+    """The passes of a round, and the walk, on a BatchState with arrays of NumPy."""
 
     xp = np
 
@@ -39,13 +40,13 @@ class ReferenceEngine:
             if not violation > tol:
                 continue
             # The newest free ones of the last working set stay: they answer to what the others do.
-            kept = last[(may_rise & may_fall)[last]][: SIZE // 2]
+            kept = last[(may_rise & may_fall)[last]][: state.size // 2]
             is_new = np.ones(n, dtype=bool)
             is_new[kept] = False
             up = find_bins(rising - least_up, violation, may_rise & is_new)
             down = find_bins(most_down - falling, violation, may_fall & is_new)
             n_up, n_down = int((up >= 0).sum()), int((down >= 0).sum())
-            n_new = SIZE - kept.size
+            n_new = state.size - kept.size
             want_up = min(n_new // 2, n_up)
             want_down = min(n_new - want_up, n_down)
             want_up = min(n_new - want_down, n_up)
@@ -53,6 +54,7 @@ class ReferenceEngine:
             found = np.concatenate([np.flatnonzero(taken), kept])
             state.n_working[p] = found.size
             state.working[p, : found.size] = found
+            state.row_of[p, : found.size] = state.columns[state.rows[p], found]
 
     def solve(self, active: NDArray[np.int32], rows: FloatArray, diagonal: FloatArray, tol: float,
               max_iter: int) -> None:  # fmt: skip
@@ -94,6 +96,34 @@ class ReferenceEngine:
             columns = state.columns[state.rows[p], :n]
             step = state.change[p, :moved] @ rows[state.moved[p, :moved]].astype(np.float64)
             state.gradient[p, :n] += step[columns]
+
+    def walk(self, inverse: FloatArray, slopes: FloatArray, beta: FloatArray, lower: FloatArray,
+             upper: FloatArray) -> FloatArray:  # fmt: skip
+        """Newton's direction over a free set and its corrections at bounds; where that leads."""
+        ones, scaled, d = begin_walk(inverse, slopes)
+        is_fixed = np.zeros(beta.size, dtype=bool)
+        fixed: list[tuple[int, FloatArray]] = []
+        left = 1.0
+        for _ in range(min(MAX_HITS, beta.size - 2)):
+            end = np.where(d > 0.0, upper, lower)
+            length = np.where(d == 0.0, 1.0, d)
+            room = np.where(is_fixed | (d == 0.0), np.inf, (end - beta) / length)
+            at = int(np.argmin(room))
+            step = max(float(room[at]), 0.0)
+            beta = np.clip(beta + min(step, left) * d, lower, upper)
+            if step >= left:
+                return beta
+            beta[at] = end[at]
+            left -= step
+            w = inverse[at] - scaled * ones[at]
+            for p, before in fixed:
+                w -= before[at] / before[p] * before
+            if not w[at] > 0.0:
+                return beta
+            is_fixed[at] = True
+            fixed.append((at, w))
+            d = np.where(is_fixed, 0.0, d - w * (d[at] / w[at]))
+        return beta
 
 
 def find_slopes(g: FloatArray, beta: FloatArray, epsilon: float) -> tuple[FloatArray, FloatArray]:

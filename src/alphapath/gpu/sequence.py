@@ -9,14 +9,8 @@ from numpy.typing import NDArray
 
 from ..problem import FloatArray, Problem
 from .batch import BatchLimits, BatchSolver, Plan
-from .state import SIZE, Family
-from .store import DeviceView
-
-#: Arrays of doubles (and what amounts to one) that a problem has of each of its members.
-ARRAYS = 6
-
-#: Share of the memory limit that problems leave to matrices and tiles.
-MATRIX_ROOM = 0.85
+from .state import Family, problem_bytes
+from .store import BATCH_SHARE, DeviceView
 
 
 def solve_on_device(
@@ -41,27 +35,23 @@ def solve_on_device(
         problem.total_share,
     )
     store = view.store
+    n_rows = view.matrix.n_rows_computed
     parts: list[dict[str, Any]] = []
     is_interrupted = False
-    with store.lock:
-        for index in split_batch(len(plan.rows), weights, store):
-            with store.within_limit("a batch of problems"):
-                solver = BatchSolver(
-                    view.matrix, family, plan.part(index), limits, store.engine_type, start
-                )
-                parts.append(solver.run())
-                is_interrupted = solver.is_interrupted
-            if is_interrupted or solver.is_out_of_time:
-                break
-        store._n_rows = max(store._n_rows, view.matrix.n_rows_computed)
+    for index in split_batch(len(plan.rows), weights, store.memory_limit):
+        with store.within_limit("a batch of problems"):
+            solver = BatchSolver(view, family, plan.part(index), limits, start)
+            parts.append(solver.run())
+            is_interrupted = solver.is_interrupted
+        if is_interrupted or solver.is_out_of_time:
+            break
+    store.count_rows(view.matrix.n_rows_computed - n_rows)
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return columns, is_interrupted
 
 
-def split_batch(n_steps: int, weights: FloatArray, store: Any) -> list[NDArray[np.int64]]:
+def split_batch(n_steps: int, weights: FloatArray, memory_limit: int) -> list[NDArray[np.int64]]:
     """Consecutive steps that are solved together."""
     width = int(np.count_nonzero(weights, axis=1).max())
-    a_problem = 8 * ARRAYS * width + 4 * SIZE**2 + 24 * SIZE
-    room = (1.0 - MATRIX_ROOM) * store.memory_limit
-    size = max(1, min(n_steps, int(room // a_problem)))
+    size = max(1, min(n_steps, int(BATCH_SHARE * memory_limit // problem_bytes(width))))
     return np.array_split(np.arange(n_steps), -(-n_steps // size))

@@ -24,7 +24,7 @@ struct Work {
   int *members;          // positions of the working set among the members, Q a problem, newest first
   int *size;
   double *violation;     // before the round
-  const int *row_of;     // where the rows of the working set are, Q a problem
+  int *row_of;           // where the rows of the working set are, Q a problem
   double *change;        // of beta, Q a problem: those that moved first
   int *moved;            // their rows
   int *n_moved;
@@ -115,7 +115,8 @@ select_working_set(const Batch *given_batch, const Work *given_work, double tol)
   }
   // The newest free ones of the last working set stay: they answer to what the others do.
   __shared__ int kept[Q / 2];
-  int *members = work.members + (long long)p * Q;
+  int *members = work.members + (long long)p * Q, *rows = work.row_of + (long long)p * Q;
+  const int *list = batch.columns + (long long)batch.weighting[p] * batch.width;
   unsigned char *is_kept = work.is_kept + p * batch.width;
   const int n_last = work.size[p];
   int n_kept = 0;
@@ -179,11 +180,14 @@ select_working_set(const Batch *given_batch, const Work *given_work, double tol)
                           (down >= 0 && down < bin_down) ||
                           (down == bin_down && down_place < from_down);
     const int place = ordered_place(is_taken, &n_taken, counts);
-    if (is_taken)
+    if (is_taken) {
       members[place] = k;
+      rows[place] = list[k];
+    }
   }
   for (int c = threadIdx.x; c < n_kept; c += blockDim.x) {
     members[n_taken + c] = kept[c];
+    rows[n_taken + c] = list[kept[c]];
     is_kept[kept[c]] = 0;
   }
   if (threadIdx.x == 0)

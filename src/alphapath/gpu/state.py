@@ -13,6 +13,9 @@ from ..problem import FloatArray
 #: Instances in a working set.
 SIZE = 1024
 
+#: Arrays of doubles (and what amounts to one) that a problem has of each of its members.
+ARRAYS = 6
+
 #: A working set is solved to this share of the violation it was chosen by.
 GOAL = 0.1
 
@@ -54,7 +57,7 @@ class BatchState:
 
     def __init__(self, xp: Any, family: Family, rows: NDArray[np.int64], factors: FloatArray):
         self.xp, self.family = xp, family
-        self.n_problems = len(rows)
+        self.n_problems, self.size = len(rows), SIZE
         self.rows, self.factors = rows, factors
         members = [np.flatnonzero(weights) for weights in family.weights]
         self.sizes = np.array([index.size for index in members])
@@ -77,12 +80,12 @@ class BatchState:
         self.lower, self.upper = xp.asarray(lower), xp.asarray(upper)
         self.beta = xp.asarray(beta)
         self.gradient = xp.zeros(shape)
-        self.working = xp.zeros((self.n_problems, SIZE), dtype=np.int32)
-        self.row_of = xp.zeros((self.n_problems, SIZE), dtype=np.int32)
+        self.working = xp.zeros((self.n_problems, self.size), dtype=np.int32)
+        self.row_of = xp.zeros((self.n_problems, self.size), dtype=np.int32)
         self.n_working = xp.zeros(self.n_problems, dtype=np.int32)
         self.violation = xp.full(self.n_problems, np.inf)
-        self.change = xp.zeros((self.n_problems, SIZE))
-        self.moved = xp.zeros((self.n_problems, SIZE), dtype=np.int32)
+        self.change = xp.zeros((self.n_problems, self.size))
+        self.moved = xp.zeros((self.n_problems, self.size), dtype=np.int32)
         self.n_moved = xp.zeros(self.n_problems, dtype=np.int32)
         self.n_iter = xp.zeros(self.n_problems, dtype=np.int64)
         self.is_kept = xp.zeros(shape, dtype=np.uint8)
@@ -102,6 +105,11 @@ class BatchState:
         taken = self.xp.zeros(self.width)
         taken[:size] = values[self.columns[row, :size]]
         return taken
+
+
+def problem_bytes(width: int) -> int:
+    """Bytes of one problem with so many members, its working set included."""
+    return 8 * ARRAYS * width + 4 * SIZE**2 + 24 * SIZE
 
 
 def fill_up(lower: FloatArray, upper: FloatArray, total: float) -> FloatArray:

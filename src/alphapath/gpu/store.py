@@ -6,6 +6,7 @@ import threading
 import weakref
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,11 @@ from ..errors import DeviceError
 from ..kernels import Counts, Kernel, KernelStore, parse_memory_limit
 from ..problem import FloatArray
 from .cuda import CudaEngine, require_cupy
+from .free_set import FREE_SET_SHARE, most_members
 from .matrix import TILE_BYTES, DeviceMatrix, DeviceRows
+from .memory import device_work
 from .reference import ReferenceEngine
-from .state import SIZE, to_host
+from .state import SIZE, problem_bytes, to_host
 
 DEVICES = ("cpu", "cuda", "auto")
 
@@ -27,8 +30,12 @@ SMALLEST = 10_000
 #: Share of the free device memory that is used where no limit is given.
 DEFAULT_SHARE = 0.9
 
-#: Share of the limit for the kernel matrix; the rest is for the problems and for tiles.
-MATRIX_SHARE = 0.75
+#: Share of the limit for rows, distances and a kernel matrix, and for the problems of a batch; the
+#: rest is for free sets and for tiles.
+MATRIX_SHARE, BATCH_SHARE = 0.75, 0.15
+
+#: Tiles that one job has at a time, at most.
+N_TILES = 6
 
 
 def make_store(X: Any, memory_limit: Any, device: str) -> KernelStore | DeviceStore:
@@ -61,6 +68,26 @@ def has_gpu() -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class Layout:
+    """How a limit is used: the same for every kernel, whether others are there or not.
+
+    Parameters
+    ----------
+    shared : int
+        Bytes of the rows, and of distances where they are kept.
+    keeps_distances, is_full : bool
+        Whether all squared distances are kept, and all values of a kernel.
+    row_capacity : int
+        Kernel rows that may be held where not all are kept.
+    """
+
+    shared: int
+    keeps_distances: bool
+    is_full: bool
+    row_capacity: int
+
+
 class DeviceStore:
     """The rows of X on a device and the kernel matrices made of them.
 
@@ -84,6 +111,7 @@ class DeviceStore:
             memory_limit = int(DEFAULT_SHARE * free)
         self.memory_limit = parse_memory_limit(memory_limit)
         self.lock = threading.RLock()
+        self.is_stopped = threading.Event()
         self._rows: DeviceRows | None = None
         self._keeps_products = False
         self._views: weakref.WeakValueDictionary[Hashable, DeviceView] = (
@@ -106,7 +134,8 @@ class DeviceStore:
                 self._n_rows += view.matrix.n_rows_computed
             return view
 
-    def _make_view(self, kernel: Kernel) -> DeviceView:
+    def layout(self) -> Layout:
+        """What is kept within the limit; a DeviceError where the rows alone do not fit."""
         matrix_bytes = 4 * self.n * self.n
         for_matrices = MATRIX_SHARE * self.memory_limit
         data_bytes = 8 * self.n * (2 * int(self._X.shape[1]) + 1)
@@ -115,41 +144,63 @@ class DeviceStore:
                 f"memory_limit is {self.memory_limit} bytes; the rows alone need "
                 f"{data_bytes + TILE_BYTES} on the device. Give more, or use device='cpu'."
             )
-        if self._rows is None:
-            self._rows = DeviceRows(self.xp, self._X)
         room = for_matrices - data_bytes - TILE_BYTES
-        # The last view may still be alive while the next is made.
-        self._rows.keeps_distances = self._keeps_products and 2 * matrix_bytes <= room
-        held = matrix_bytes if self._rows.keeps_distances else 0
+        keeps_distances = self._keeps_products and 2 * matrix_bytes <= room
+        held = matrix_bytes if keeps_distances else 0
         is_full = held + matrix_bytes <= room
-        matrix = DeviceMatrix(self._rows, kernel, is_full)
-        matrix.row_capacity = int(room // (16 * self.n))
-        if not is_full and matrix.row_capacity < SIZE:
+        row_capacity = int(room // (16 * self.n))
+        if not is_full and row_capacity < SIZE:
             raise DeviceError(
                 f"memory_limit is {self.memory_limit} bytes; a working set of {SIZE} kernel rows "
                 f"of {self.n} values needs {16 * self.n * SIZE}. Give more, or use device='cpu'."
             )
+        return Layout(data_bytes + held, keeps_distances, is_full, row_capacity)
+
+    def room_for_jobs(self) -> int:
+        """Bytes for all kernels that are worked on at a time."""
+        return self.memory_limit - self.layout().shared
+
+    def job_bytes(self, n_problems: int) -> int:
+        """Bytes of one kernel with a batch of problems; all there are where rows come and go."""
+        if not self.layout().is_full:
+            return self.room_for_jobs()
+        batch = min(n_problems * problem_bytes(self.n), int(BATCH_SHARE * self.memory_limit))
+        free_set = int(FREE_SET_SHARE * self.memory_limit)
+        return min(4 * self.n**2 + batch + free_set + N_TILES * TILE_BYTES, self.room_for_jobs())
+
+    def _make_view(self, kernel: Kernel) -> DeviceView:
+        layout = self.layout()
+        if self._rows is None:
+            self._rows = DeviceRows(self.xp, self._X)
+        self._rows.keeps_distances = layout.keeps_distances
+        matrix = DeviceMatrix(self._rows, kernel, layout.is_full)
+        matrix.row_capacity = layout.row_capacity
+        matrix.max_members = most_members(self.memory_limit)
         return DeviceView(self, kernel, matrix)
 
     @contextmanager
     def within_limit(self, what: str) -> Iterator[None]:
-        """Device memory is held to the limit; running out of it is said in a sentence."""
+        """Work of this thread on the device, held to the limit; to run out of it is said."""
         if self.xp is np:
             yield
             return
-        pool = self.xp.get_default_memory_pool()
-        before = pool.get_limit()
-        pool.free_all_blocks()
-        pool.set_limit(size=self.memory_limit)
         try:
-            yield
+            with device_work(self.xp, self, self.memory_limit):
+                yield
         except self.xp.cuda.memory.OutOfMemoryError as error:
             raise DeviceError(
                 f"The device has no room for {what} of {self.n} rows within "
                 f"{self.memory_limit} bytes ({error}). Give memory_limit, or use device='cpu'."
             ) from None
-        finally:
-            pool.set_limit(size=before)
+
+    def count_rows(self, n_rows: int) -> None:
+        """Kernel rows that were computed besides those of whole matrices."""
+        with self.lock:
+            self._n_rows += n_rows
+
+    def stop(self) -> None:
+        """End what other threads solve here, as Ctrl-C does in this one."""
+        self.is_stopped.set()
 
     @property
     def counts(self) -> Counts:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,11 @@ class PrimalWork:
 
     setting: Setting
     seeding: str
+    #: Linear and smooth models are solved by the processor.
+    n_threads: ClassVar[None] = None
+
+    def stop(self) -> None:
+        """Workers are not waited for; nothing else is to be ended."""
 
     def __call__(
         self, chain: Chain, neighbour: Neighbour | None = None

@@ -73,7 +73,8 @@ class SVMSearchCV(BaseSearchCV):
         As in GridSearchCV.
     n_jobs : int or None, default=None
         Workers, by joblib: processes, or whatever `joblib.parallel_config` says (threads, Dask,
-        Ray). The results do not depend on it, bit for bit.
+        Ray). The results do not depend on it, bit for bit. On a GPU, threads: None for as many
+        kernels at a time as its memory holds, eight at most.
     seeding : {"auto", "none", "keep", "lift", "scale"}, default="auto"
         How a solve begins from the solution for a smaller C; "none" solves all from zero.
     plan : {"auto", "along_c", "linked_folds", "linked_kernels", "independent"}, default="auto"
@@ -265,17 +266,20 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         self.plan_ = plan
         progress.begin(plan)
         journal = self._open_journal(data, grid, plan)
+        work: Any = PrimalWork(setting, self.seeding) if is_primal else SearchWork(setting)
         try:
             for chain, arrays in run_chains(
-                PrimalWork(setting, self.seeding) if is_primal else SearchWork(setting),
+                work,
                 plan.chains,
                 n_jobs=self.n_jobs,
+                n_threads=work.n_threads,
                 journal=journal,
                 on_begin=progress.on_begin,
             ):
                 table.add(chain, arrays)
                 progress.on_end(chain)
         finally:
+            work.stop()
             self.plan_ = plan.with_work(table.work, table.edges)
             if journal is not None:
                 journal.close()

@@ -98,10 +98,21 @@ class SearchRows:
         self._problems: dict[Any, list[Problem]] = {}
         self.weights = lru_cache(maxsize=256)(self._weights)
 
-    def view_size(self, tol: float) -> int:
-        """Bytes of a kernel matrix, as if it were alone; at most the limit. A device holds one."""
+    def keep_products(self) -> None:
+        """Distances or dot products are kept: several kernels are made of them."""
+        self.store.keep_products()
         if isinstance(self.store, DeviceStore):
-            return self.shelf.limit
+            self.shelf = Shelf(self.store.room_for_jobs())
+        else:
+            # Products take at most half of the memory: matrices in use at a time have the rest.
+            self.shelf = Shelf(self.shelf.limit // 2)
+
+    def job_bytes(self, tol: float, n_problems: int) -> int:
+        """Bytes of a kernel matrix, as if it were alone; at most the limit. A device holds the
+        problems as well.
+        """
+        if isinstance(self.store, DeviceStore):
+            return self.store.job_bytes(n_problems)
         n = self.rows.weights.size
         return min(n * row_bytes(n, choose_precision(n, tol)), self.store.memory_limit)
 

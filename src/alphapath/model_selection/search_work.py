@@ -8,7 +8,9 @@ import uuid
 from typing import Any
 
 from numpy.typing import NDArray
+from sklearn.utils.validation import _num_samples
 
+from ..gpu import DeviceStore, is_on_gpu
 from ..kernels import parse_memory_limit
 from ..kernels.policy import row_bytes
 from ..search.chain_result import ChainResult
@@ -18,6 +20,10 @@ from ..search.shelf import Shelf
 from .search_grid import Model
 from .search_rows import SearchRows, fold_rows, has_own_kernels, shared_rows
 from .search_solve import ChainSolver, Setting
+
+#: Kernels that are worked on at a time on a device, where its memory holds them: the few problems
+#: that take longest leave most of it idle.
+KERNELS_AT_A_TIME = 8
 
 #: Matrices that the rows of a fold with preprocessing may hold at a time: products and kernels.
 N_MATRICES = 4
@@ -33,10 +39,27 @@ class SearchWork:
         self.token = uuid.uuid4().hex if token is None else token
         self.setting = setting
         self._shared: SearchRows | None = None
+        self._is_stopped = False
         self._lock = threading.Lock()
         #: Rows of folds with preprocessing.
         self._limit = parse_memory_limit(setting.data.memory_limit)
         self._folds = Shelf(self._limit)
+
+    @property
+    def n_threads(self) -> int | None:
+        """Threads that keep a device busy; None for chains of the processor."""
+        n = _num_samples(self.setting.data.X)
+        is_on_device = [
+            is_on_gpu(model.estimator._device, n) and self.setting.heads[model.head] is None
+            for model in self.setting.models
+        ]
+        return KERNELS_AT_A_TIME if all(is_on_device) else None
+
+    def stop(self) -> None:
+        """End what threads still do; their results are not wanted any more."""
+        self._is_stopped = True
+        if self._shared is not None and isinstance(self._shared.store, DeviceStore):
+            self._shared.store.stop()
 
     def __reduce__(self) -> Any:
         return restore, (self.setting, self.token)
@@ -62,6 +85,10 @@ class SearchWork:
             self._find_shared(self.setting.models[chain.model], chain.head)
         try:
             self._with_rows(chain, result, neighbour)
+        except KeyboardInterrupt:
+            if not self._is_stopped:
+                raise
+            return None
         except Exception as error:
             if self.setting.judge.error_score == "raise":
                 raise
@@ -102,9 +129,7 @@ class SearchWork:
         is_scaled = any(has_own_kernels(model.estimator) for model in models)
         n_kernels = len({model.kernel for model in models})
         if n_kernels > 1 or (is_scaled and len(rows.splits) > 1):
-            rows.store.keep_products()
-            # Products take at most half of the memory: matrices in use at a time have the rest.
-            rows.shelf = Shelf(rows.shelf.limit // 2)
+            rows.keep_products()
         return rows
 
     def _solve(self, solver: ChainSolver, result: ChainResult) -> None:
@@ -127,8 +152,9 @@ class SearchWork:
             result.share_time(time.perf_counter() - begin - score_time)
 
         rows.shelf.use(
-            (kernel.key, tol < 1e-5),
-            rows.view_size(tol),
+            # Problems on a device take room as well: there every model is counted.
+            (kernel.key, tol < 1e-5, solver.chain.model if self.n_threads else None),
+            rows.job_bytes(tol, len(solver.chain.steps)),
             lambda: rows.store.view(kernel, tol=tol),
             solve,
         )

@@ -65,11 +65,14 @@ def run_chains(
     chains: Sequence[Chain],
     *,
     n_jobs: int | None = None,
+    n_threads: int | None = None,
     journal: Journal | None = None,
     on_begin: Callable[[Chain], None] | None = None,
 ) -> Iterator[tuple[Chain, Arrays]]:
     """Yield (chain, arrays) as chains finish; chains that the time did not suffice for are missing.
 
+    Work that waits for a device is done by `n_threads` threads of this process, or by n_jobs of
+    them, unless joblib.parallel_config names another backend; None for work of the processor.
     `on_begin` is told of a chain before it is run, where that happens in this thread, else when it
     is done. Ctrl-C and errors come through; what was yielded before is complete.
     """
@@ -85,8 +88,11 @@ def run_chains(
                 on_begin(chain)
             yield chain, arrays
     # Entered once: numpy must not see another number of threads than alone.
+    prefer = None if n_threads is None else "threads"
+    if n_threads is not None and n_jobs is None and effective_n_jobs(None) == 1:
+        n_jobs = n_threads
     with single_threaded():
-        for chain, arrays in _run_missing(work, missing, n_jobs, on_begin):
+        for chain, arrays in _run_missing(work, missing, n_jobs, prefer, on_begin):
             if arrays is None:
                 continue
             if journal is not None and not (arrays["status"] == NOT_RUN).any():
@@ -98,13 +104,14 @@ def _run_missing(
     work: Work,
     units: Sequence[Unit],
     n_jobs: int | None,
+    prefer: str | None,
     on_begin: Callable[[Chain], None] | None,
 ) -> Iterator[tuple[Chain, Arrays | None]]:
     left = dict(enumerate(units))
     if len(units) > 1 and effective_n_jobs(n_jobs) > 1:
         for _ in range(N_ROUNDS):
             try:
-                for number, found in _run_parallel(work, dict(left), n_jobs):
+                for number, found in _run_parallel(work, dict(left), n_jobs, prefer):
                     unit = left.pop(number)
                     for chain, arrays in zip(unit, found, strict=True):
                         if on_begin is not None:
@@ -131,15 +138,15 @@ def run_unit(
 
 
 def _run_parallel(
-    work: Work, units: Mapping[int, Unit], n_jobs: int | None
+    work: Work, units: Mapping[int, Unit], n_jobs: int | None, prefer: str | None
 ) -> Iterator[tuple[int, list[Arrays | None]]]:
     """(number, arrays of its chains) of units as they are done; all at a time by some backends."""
-    if get_active_backend()[0].supports_return_generator:
-        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    if get_active_backend(prefer=prefer)[0].supports_return_generator:
+        parallel = Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator_unordered")
         yield from parallel(delayed(run_one)(work, k, unit) for k, unit in units.items())
         return
     size = UNITS_AT_A_TIME * effective_n_jobs(n_jobs)
-    with Parallel(n_jobs=n_jobs) as parallel:
+    with Parallel(n_jobs=n_jobs, prefer=prefer) as parallel:
         left = iter(units.items())
         while some := list(itertools.islice(left, size)):
             yield from parallel(delayed(run_one)(work, k, unit) for k, unit in some)
