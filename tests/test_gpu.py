@@ -6,16 +6,19 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
 
 from alphapath import SVC, SVR, OneClassSVM, Problem, Status, certify
 from alphapath.errors import DeviceError, KernelError
-from alphapath.gpu import DeviceStore, batch, cuda, has_gpu, is_on_gpu, state, store
-from alphapath.gpu.free_set import solve_free_set
+from alphapath.gpu import DeviceStore, batch, cuda, free_set, has_gpu, is_on_gpu, state, store
+from alphapath.gpu.free_set import most_members, solve_free_set
 from alphapath.gpu.matrix import DeviceMatrix, DeviceRows
 from alphapath.kernels import KernelStore, Linear, Poly, Precomputed, Rbf, Sigmoid
 from alphapath.model_selection import SVMSearchCV, cross_validate
+from alphapath.search.result import SearchTable
 from alphapath.solvers import smo
 from alphapath.solvers.chain import solve_chain
 
@@ -235,6 +238,36 @@ class TestBatch:
         assert found.is_interrupted
         assert 0 < len(found) < len(C_VALUES)
 
+    def test_a_stopped_store_solves_no_more(self):
+        X, y = make_data()
+        view = make_store(X, "numpy").view(Rbf(0.3))
+        view.store.stop()
+        found = solve_chain(make_problem("classification", view, X, y), C_VALUES)
+        assert found.is_interrupted
+        assert len(found) == 0
+
+
+class TestMemory:
+    def test_what_is_worked_on_at_a_time_fits_the_limit(self):
+        X, _ = make_data(150)
+        lean = make_store(X, "numpy", memory_limit="2GB")
+        lean.keep_products()
+        assert lean.layout().keeps_distances
+        size = lean.job_bytes(10)
+        assert 4 * 150**2 + 10 * state.problem_bytes(150) < size <= lean.room_for_jobs()
+        assert lean.job_bytes(10**9) <= lean.room_for_jobs()
+
+    def test_rows_on_demand_take_all_there_is(self):
+        n = 10_000
+        lean = make_store(np.zeros((n, 1)), "numpy", memory_limit="500MB")
+        assert not lean.layout().is_full
+        assert lean.job_bytes(1) == lean.room_for_jobs()
+
+    def test_a_free_set_is_bounded_by_the_limit(self):
+        assert most_members(10**12) == free_set.MAX_MEMBERS
+        m = most_members(10**9)
+        assert 8 * free_set.N_MATRICES * m**2 <= free_set.FREE_SET_SHARE * 10**9
+
 
 @pytest.mark.usefixtures("reference_device")
 class TestEstimators:
@@ -276,6 +309,38 @@ class TestEstimators:
         assert other.best_estimator_.device == "cuda"
         assert len(other.plan_.chains) == 3  # all folds of a kernel together
 
+    def test_kernels_at_a_time_change_no_bit(self):
+        X, y = make_data()
+        grid = {"C": [1.0, 100.0], "gamma": [0.01, 0.1, 1.0, 10.0]}
+        search = SVMSearchCV(SVC(), grid, cv=3, device="cuda", n_jobs=1)
+        one = search.fit(X, y).cv_results_
+        many = clone(search).set_params(n_jobs=None).fit(X, y).cv_results_
+        for key in ("mean_test_score", "n_iter", "duality_gap"):
+            np.testing.assert_array_equal(one[key], many[key])
+
+    @pytest.mark.filterwarnings("ignore:.*tasks:UserWarning")  # joblib on what it gave up
+    def test_ctrl_c_stops_the_threads_and_keeps_what_is_done(self, monkeypatch):
+        X, y = make_data()
+        stores = []
+        add, init = SearchTable.add, DeviceStore.__init__
+
+        def interrupt(self, chain, arrays):
+            add(self, chain, arrays)
+            raise KeyboardInterrupt
+
+        def made(self, X, **options):
+            init(self, X, **options)
+            stores.append(self)
+
+        monkeypatch.setattr(SearchTable, "add", interrupt)
+        monkeypatch.setattr(DeviceStore, "__init__", made)
+        search = SVMSearchCV(SVC(), {"gamma": [0.1, 1.0, 10.0]}, cv=3, device="cuda")
+        with pytest.raises(KeyboardInterrupt), pytest.warns(ConvergenceWarning, match="not run"):
+            search.fit(X, y)
+        (store,) = stores
+        assert store.is_stopped.is_set()
+        assert sorted(search.cv_results_["status"]) == ["not_run", "not_run", "solved"]
+
     def test_an_estimator_of_scikit_learn_may_run_there(self):
         from sklearn.svm import SVC as Peer
 
@@ -306,6 +371,9 @@ class TestChoice:
     def test_the_cuda_source_travels_with_the_package(self):
         from importlib.resources import files
 
-        source = files("alphapath.gpu").joinpath("smo.cu").read_text()
-        for name in ("select_working_set", "solve_working_set", "update_gradients"):
-            assert f"\n{name}(" in source
+        for name, functions in {
+            "smo.cu": ("select_working_set", "solve_working_set", "update_gradients"),
+            "walk.cu": ("walk_free_set",),
+        }.items():
+            source = files("alphapath.gpu").joinpath(name).read_text()
+            assert all(f"\n{function}(" in source for function in functions)

@@ -21,7 +21,7 @@ MAX_MEMBERS = 12_000
 #: Share of the memory limit that one free set may take, and matrices of doubles that it needs.
 FREE_SET_SHARE, N_MATRICES = 0.06, 6
 #: Bounds that a walk meets at most: SMO moves many of them faster.
-MAX_HITS = 128
+MAX_HITS = 512
 #: Added to the diagonal, relative to its mean: what keeps a kernel rounded to float32 definite; the
 #: second where the first does not.
 RIDGES = (1e-6, 1e-4)

@@ -52,7 +52,9 @@ def solve(problem: Problem, start: Start | None, limits: Limits) -> Solution:
     )
     if not len(columns["bias"]):
         raise KeyboardInterrupt
-    counts = {name: columns[name][0] for name in ("status", "n_iter", "solve_time")}
+    counts = {
+        name: columns[name][0] for name in ("status", "n_iter", "n_free_set_solves", "solve_time")
+    }
     return make_solution(problem, columns["beta"][0], columns["gradient"][0], counts)
 
 
