@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 from alphapath import SVC, SVR, OneClassSVM, Start, Status, certify
 from alphapath.errors import InfeasibleStart
-from alphapath.gpu import store
+from alphapath.estimators import devices
 from alphapath.kernels import KernelStore
 from alphapath.solvers import smo
 from datasets import CLASSIFICATION, REGRESSION
@@ -177,7 +177,7 @@ def test_a_fitted_model_does_not_hold_the_kernel(monkeypatch):
             super().__init__(*args, **options)
             stores.append(weakref.ref(self))
 
-    monkeypatch.setattr(store, "KernelStore", WatchedStore)
+    monkeypatch.setattr(devices, "KernelStore", WatchedStore)
     X, y = CLASSIFICATION["iris"]()
     model = SVC().fit(X, y)
     gc.collect()

@@ -13,7 +13,8 @@ from sklearn.preprocessing import scale
 
 from alphapath import SVC, SVR, OneClassSVM, Problem, Status, certify
 from alphapath.errors import DeviceError, KernelError
-from alphapath.gpu import DeviceStore, batch, cuda, free_set, has_gpu, is_on_gpu, state, store
+from alphapath.estimators.devices import is_on_gpu
+from alphapath.gpu import DeviceStore, batch, cuda, free_set, has_gpu, state, store
 from alphapath.gpu.free_set import most_members, solve_free_set
 from alphapath.gpu.matrix import DeviceMatrix, DeviceRows
 from alphapath.kernels import KernelStore, Linear, Poly, Precomputed, Rbf, Sigmoid

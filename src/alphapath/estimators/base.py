@@ -16,11 +16,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..certificate import Certificate, certify
-from ..gpu import DEVICES, make_store
 from ..kernels import KernelStore, Precomputed
 from ..problem import FloatArray, KernelView, Problem
 from ..solution import Info, Status
 from . import training
+from .devices import DEVICES, make_store
 from .exchange import ModelExchange
 from .merge_rows import MergedRows, keep_rows, merge_rows
 from .one_vs_one import SparseBeta

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from .store import DEVICES, DeviceStore, DeviceView, has_gpu, is_on_gpu, make_store
+from .cuda import has_gpu
+from .store import DeviceStore, DeviceView
 
-__all__ = ["DEVICES", "DeviceStore", "DeviceView", "has_gpu", "is_on_gpu", "make_store"]
+__all__ = ["DeviceStore", "DeviceView", "has_gpu"]

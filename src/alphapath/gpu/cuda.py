@@ -41,6 +41,15 @@ def require_cupy() -> Any:
     return cupy
 
 
+def has_gpu() -> bool:
+    """Whether CuPy finds a device."""
+    try:
+        require_cupy()
+    except DeviceError:
+        return False
+    return True
+
+
 @lru_cache(maxsize=16)
 def load_module(name: str, device: int, **macros: float) -> Any:
     """The compiled kernels of one file for one device."""

@@ -1,4 +1,4 @@
-"""Kernel matrices of one set of rows on a device, and the choice between it and the processor."""
+"""Kernel matrices of one set of rows on a device."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import DeviceError
-from ..kernels import Counts, Kernel, KernelStore, parse_memory_limit
+from ..kernels import Counts, Kernel, parse_memory_limit
 from ..problem import FloatArray
 from .cuda import CudaEngine, require_cupy
 from .free_set import FREE_SET_SHARE, most_members
@@ -21,11 +21,6 @@ from .matrix import TILE_BYTES, DeviceMatrix, DeviceRows
 from .memory import device_work
 from .reference import ReferenceEngine
 from .state import SIZE, problem_bytes, to_host
-
-DEVICES = ("cpu", "cuda", "auto")
-
-#: "auto" stays on the processor for fewer rows.
-SMALLEST = 10_000
 
 #: Share of the free device memory that is used where no limit is given.
 DEFAULT_SHARE = 0.9
@@ -36,36 +31,6 @@ MATRIX_SHARE, BATCH_SHARE = 0.75, 0.15
 
 #: Tiles that one job has at a time, at most.
 N_TILES = 6
-
-
-def make_store(X: Any, memory_limit: Any, device: str) -> KernelStore | DeviceStore:
-    """The store of X on the device that `device` names.
-
-    Parameters
-    ----------
-    X : array or CSR of shape (n, d)
-    memory_limit : int, str or None
-        Bytes for kernels on that device.
-    device : {"cpu", "cuda", "auto"}
-        "auto" takes the GPU for 10,000 rows or more where there is one.
-    """
-    if is_on_gpu(device, X.shape[0]):
-        return DeviceStore(X, memory_limit=memory_limit)
-    return KernelStore(X, memory_limit=memory_limit)
-
-
-def is_on_gpu(device: str, n: int) -> bool:
-    """Whether `device` means the GPU for n rows."""
-    return device == "cuda" or (device == "auto" and n >= SMALLEST and has_gpu())
-
-
-def has_gpu() -> bool:
-    """Whether CuPy finds a device."""
-    try:
-        require_cupy()
-    except DeviceError:
-        return False
-    return True
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,9 @@ from sklearn.base import clone
 
 from ..estimators import one_vs_one, training
 from ..estimators.base import BaseSVM, RawRows
+from ..estimators.devices import make_store
 from ..estimators.merge_rows import MergedRows
-from ..gpu import DeviceStore, make_store
+from ..gpu import DeviceStore
 from ..problem import FloatArray, Problem
 from ..search.chain import FoldChain, Limits
 from ..search.parents import FULL, Plan, make_plan

@@ -9,12 +9,12 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from ..estimators.base import BaseSVM
+from ..estimators.devices import DEVICES
 from ..estimators.linear import LinearSVC
 from ..estimators.one_class import OneClassSVM
 from ..estimators.smooth_base import BaseSmooth
 from ..estimators.svc import SVC
 from ..estimators.svr import SVR
-from ..gpu import DEVICES
 
 OWN: dict[Any, type[BaseSVM]] = {svm.SVC: SVC, svm.SVR: SVR, svm.OneClassSVM: OneClassSVM}
 #: Models trained in the primal, and the peer of one.

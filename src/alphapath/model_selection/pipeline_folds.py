@@ -19,7 +19,7 @@ from sklearn.utils.validation import _num_samples
 
 from ..estimators import training
 from ..estimators.base import BaseSVM, RawRows
-from ..gpu import is_on_gpu, make_store
+from ..estimators.devices import is_on_gpu, make_store
 from ..search.parents import FULL
 from .fold_models import FoldModels
 from .fold_sets import FoldSets, Split

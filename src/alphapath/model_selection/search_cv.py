@@ -22,7 +22,7 @@ from sklearn.utils import assert_all_finite, indexable
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_method_params
 
-from ..gpu import DEVICES
+from ..estimators.devices import DEVICES
 from ..kernels import parse_memory_limit
 from ..search.digest import digest
 from ..search.journal import Journal

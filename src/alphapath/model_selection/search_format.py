@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..gpu import is_on_gpu
+from ..estimators.devices import is_on_gpu
 from ..search.plan import Group
 from ..search.result import SearchTable
 from .search_grid import Grid

@@ -23,7 +23,8 @@ from sklearn.utils.validation import _check_method_params
 
 from ..estimators import training
 from ..estimators.base import BaseSVM, RawRows
-from ..gpu import DeviceStore, make_store
+from ..estimators.devices import make_store
+from ..gpu import DeviceStore
 from ..kernels import Kernel
 from ..kernels.policy import choose_precision, row_bytes
 from ..problem import FloatArray, Problem

@@ -10,7 +10,8 @@ from typing import Any
 from numpy.typing import NDArray
 from sklearn.utils.validation import _num_samples
 
-from ..gpu import DeviceStore, is_on_gpu
+from ..estimators.devices import is_on_gpu
+from ..gpu import DeviceStore
 from ..kernels import parse_memory_limit
 from ..kernels.policy import row_bytes
 from ..search.chain_result import ChainResult
