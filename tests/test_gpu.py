@@ -22,6 +22,7 @@ from alphapath.model_selection import SVMSearchCV, cross_validate
 from alphapath.search.result import SearchTable
 from alphapath.solvers import smo
 from alphapath.solvers.chain import solve_chain
+from alphapath.stopping import Stop
 
 C_VALUES = 2.0 ** np.arange(-5, 12, 4)
 KERNELS = [Rbf(0.3), Linear(), Poly(0.5, 2, 1.0), Sigmoid(0.01, 0.1)]
@@ -239,11 +240,12 @@ class TestBatch:
         assert found.is_interrupted
         assert 0 < len(found) < len(C_VALUES)
 
-    def test_a_stopped_store_solves_no_more(self):
+    def test_a_stop_ends_what_is_solved(self):
         X, y = make_data()
         view = make_store(X, "numpy").view(Rbf(0.3))
-        view.store.stop()
-        found = solve_chain(make_problem("classification", view, X, y), C_VALUES)
+        with Stop() as stop:
+            stop.set()
+            found = solve_chain(make_problem("classification", view, X, y), C_VALUES)
         assert found.is_interrupted
         assert len(found) == 0
 
@@ -322,24 +324,24 @@ class TestEstimators:
     @pytest.mark.filterwarnings("ignore:.*tasks:UserWarning")  # joblib on what it gave up
     def test_ctrl_c_stops_the_threads_and_keeps_what_is_done(self, monkeypatch):
         X, y = make_data()
-        stores = []
-        add, init = SearchTable.add, DeviceStore.__init__
+        stops = []
+        add, enter = SearchTable.add, Stop.__enter__
 
         def interrupt(self, chain, arrays):
             add(self, chain, arrays)
             raise KeyboardInterrupt
 
-        def made(self, X, **options):
-            init(self, X, **options)
-            stores.append(self)
+        def entered(self):
+            stops.append(self)
+            return enter(self)
 
         monkeypatch.setattr(SearchTable, "add", interrupt)
-        monkeypatch.setattr(DeviceStore, "__init__", made)
+        monkeypatch.setattr(Stop, "__enter__", entered)
         search = SVMSearchCV(SVC(), {"gamma": [0.1, 1.0, 10.0]}, cv=3, device="cuda")
         with pytest.raises(KeyboardInterrupt), pytest.warns(ConvergenceWarning, match="not run"):
             search.fit(X, y)
-        (store,) = stores
-        assert store.is_stopped.is_set()
+        assert stops
+        assert all(stop.is_set for stop in stops)
         assert sorted(search.cv_results_["status"]) == ["not_run", "not_run", "solved"]
 
     def test_an_estimator_of_scikit_learn_may_run_there(self):

@@ -50,6 +50,7 @@ ROOMS = {
             "margin_certificate",
             "version",
             "margin_solution",
+            "stopping",
         ),
         packages=("numpy",),
     ),

@@ -26,7 +26,7 @@ void bind_ranking(nanobind::module_& m);
 class SignalWatch {
 public:
   /// The question behind alphapath::Watch: takes the GIL, lets Python run its signal handlers and
-  /// says whether one of them raised. Valid while this object lives.
+  /// says whether one of them raised, or this thread is to end. Valid while this object lives.
   std::function<bool()> question();
 
   /// After the work, with the GIL held: raises what a handler raised, unless it was the

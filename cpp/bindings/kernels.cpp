@@ -68,7 +68,8 @@ template <class Work> auto run_released(std::size_t n_threads, Work work) {
     return work(Team{n_threads, &watch});
   } catch (const Interrupted&) {
     signals.raise_caught(false);
-    throw;
+    PyErr_SetNone(PyExc_KeyboardInterrupt); // another thread wants this one to end
+    throw nb::python_error();
   }
 }
 

@@ -35,15 +35,20 @@ void use_blas(nb::handle cython_blas, nb::handle cython_lapack) {
   take_pointer(b.dsyevd, cython_lapack, "dsyevd");
 }
 
+/// Lives as long as the module, and is never released: threads may ask while Python ends.
+PyObject* stop_question = nullptr;
+
+void use_stop_question(nb::object is_wanted) { stop_question = is_wanted.release().ptr(); }
+
 } // namespace
 
 std::function<bool()> SignalWatch::question() {
   return [this] {
     nb::gil_scoped_acquire gil;
-    if (PyErr_CheckSignals() == 0)
-      return false;
     try {
-      throw nb::python_error();
+      if (PyErr_CheckSignals() != 0)
+        throw nb::python_error();
+      return stop_question != nullptr && nb::cast<bool>(nb::handle(stop_question)());
     } catch (nb::python_error& error) {
       caught_ = nb::borrow(error.value());
     }
@@ -66,6 +71,8 @@ NB_MODULE(_core, m) {
   m.def("use_blas", &alphapath::bindings::use_blas, nb::arg("cython_blas"),
         nb::arg("cython_lapack"),
         "Take the BLAS and LAPACK entry points from SciPy's exported capsules.");
+  m.def("use_stop_question", &alphapath::bindings::use_stop_question, nb::arg("is_wanted"),
+        "Take the function that says whether the thread that calls it is to end.");
   m.def(
       "instruction_set",
       [] { return std::string(alphapath::simd::isa_name(alphapath::simd::active_isa())); },

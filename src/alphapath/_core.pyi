@@ -10,6 +10,11 @@ from numpy.typing import NDArray
 def use_blas(cython_blas: object, cython_lapack: object) -> None:
     """Take the BLAS and LAPACK entry points from SciPy's exported capsules."""
 
+def use_stop_question(is_wanted: object) -> None:
+    """
+    Take the function that says whether the thread that calls it is to end.
+    """
+
 def instruction_set() -> str:
     """The instruction set chosen for the hot loops."""
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..problem import FloatArray
 from ..solution import Status
+from ..stopping import is_wanted
 from .free_set import solve_free_set
 from .quality import measure_quality
 from .state import BatchState, Family, to_host
@@ -76,7 +77,6 @@ class BatchSolver:
     ) -> None:
         self.matrix, self.family, self.plan, self.limits = view.matrix, family, plan, limits
         self.xp = view.matrix.xp
-        self.is_stopped = view.store.is_stopped
         self.state = BatchState(self.xp, family, plan.rows, plan.factors)
         self.engine = view.store.engine_type(self.state)
         n = len(plan.rows)
@@ -117,7 +117,7 @@ class BatchSolver:
     def _descend(self, active: NDArray[np.int32]) -> None:
         unsolved, n_rounds = active, 0
         while unsolved.size:
-            if self.is_stopped.is_set():
+            if is_wanted():
                 raise KeyboardInterrupt
             self._rounds(active)
             n_rounds += ROUNDS

@@ -76,7 +76,6 @@ class DeviceStore:
             memory_limit = int(DEFAULT_SHARE * free)
         self.memory_limit = parse_memory_limit(memory_limit)
         self.lock = threading.RLock()
-        self.is_stopped = threading.Event()
         self._rows: DeviceRows | None = None
         self._keeps_products = False
         self._views: weakref.WeakValueDictionary[Hashable, DeviceView] = (
@@ -162,10 +161,6 @@ class DeviceStore:
         """Kernel rows that were computed besides those of whole matrices."""
         with self.lock:
             self._n_rows += n_rows
-
-    def stop(self) -> None:
-        """End what other threads solve here, as Ctrl-C does in this one."""
-        self.is_stopped.set()
 
     @property
     def counts(self) -> Counts:

@@ -19,6 +19,7 @@ from sklearn.model_selection import check_cv
 
 from ..estimators.linear import LinearSVC
 from ..problem import FloatArray
+from ..stopping import Stop
 from .linear_folds import LinearFolds
 from .primal_folds import Wanted
 
@@ -153,7 +154,13 @@ def linear_c_search(
             values = np.stack([fit.test_values for fit in fits], axis=1)
             scores[at] = metric(y[splits[h][1]], folds.models[h]._predictions_of(values))
 
-    Parallel(n_jobs=n_jobs, prefer="threads")(delayed(walk)(group) for group in folds.groups())
+    stop = Stop()
+    try:
+        Parallel(n_jobs=n_jobs, require="sharedmem")(
+            delayed(stop.run)(walk, group) for group in folds.groups()
+        )
+    finally:
+        stop.set()
     best = float(grid[int(np.argmax(scores.mean(axis=1)))])
     chosen = clone(estimator).set_params(C=best, lam=None).fit(X, y) if refit else None
     return LinearSearchResult(grid, scores, objective, gap, n_iter, chosen)

@@ -66,9 +66,6 @@ class PrimalWork:
     #: Linear and smooth models are solved by the processor.
     n_threads: ClassVar[None] = None
 
-    def stop(self) -> None:
-        """Workers are not waited for; nothing else is to be ended."""
-
     def __call__(
         self, chain: Chain, neighbour: Neighbour | None = None
     ) -> dict[str, NDArray[Any]] | None:

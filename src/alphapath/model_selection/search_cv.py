@@ -279,7 +279,6 @@ multimetric_, classes_, n_features_in_, feature_names_in_
                 table.add(chain, arrays)
                 progress.on_end(chain)
         finally:
-            work.stop()
             self.plan_ = plan.with_work(table.work, table.edges)
             if journal is not None:
                 journal.close()

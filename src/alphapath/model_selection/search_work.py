@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _num_samples
 
 from ..estimators.devices import is_on_gpu
-from ..gpu import DeviceStore
 from ..kernels import parse_memory_limit
 from ..kernels.policy import row_bytes
 from ..search.chain_result import ChainResult
@@ -40,7 +39,6 @@ class SearchWork:
         self.token = uuid.uuid4().hex if token is None else token
         self.setting = setting
         self._shared: SearchRows | None = None
-        self._is_stopped = False
         self._lock = threading.Lock()
         #: Rows of folds with preprocessing.
         self._limit = parse_memory_limit(setting.data.memory_limit)
@@ -55,12 +53,6 @@ class SearchWork:
             for model in self.setting.models
         ]
         return KERNELS_AT_A_TIME if all(is_on_device) else None
-
-    def stop(self) -> None:
-        """End what threads still do; their results are not wanted any more."""
-        self._is_stopped = True
-        if self._shared is not None and isinstance(self._shared.store, DeviceStore):
-            self._shared.store.stop()
 
     def __reduce__(self) -> Any:
         return restore, (self.setting, self.token)
@@ -86,10 +78,6 @@ class SearchWork:
             self._find_shared(self.setting.models[chain.model], chain.head)
         try:
             self._with_rows(chain, result, neighbour)
-        except KeyboardInterrupt:
-            if not self._is_stopped:
-                raise
-            return None
         except Exception as error:
             if self.setting.judge.error_score == "raise":
                 raise

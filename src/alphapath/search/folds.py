@@ -20,6 +20,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from ..problem import Problem
 from ..solution import Solution
 from ..solvers.lapack import single_threaded
+from ..stopping import Stop
 from .chain import FoldChain, Limits
 from .parents import FULL, BoolArray, make_plan
 
@@ -60,7 +61,7 @@ class FoldThreads:
     """Workers that are threads: first what must be solved in turn, then the rest fold by fold.
 
     They are led by a thread of their own, so that the caller's can hear Ctrl-C; the workers then
-    finish the solves they are at.
+    end.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class FoldThreads:
         self.chains, self.reduce, self.members = chains, reduce, members
         self.n_workers = n_workers
         self.done: list[dict[int, Any]] = [{} for _ in members]
-        self.stops = False
+        self.stop = Stop()
         self.is_over = threading.Event()
         self.error: BaseException | None = None
 
@@ -85,7 +86,7 @@ class FoldThreads:
             while not self.is_over.wait(0.1):
                 pass
         finally:
-            self.stops = True
+            self.stop.set()
             self.is_over.wait()
             leader.join()
         if self.error is not None:
@@ -112,15 +113,16 @@ class FoldThreads:
 
     def _prepare(self, c: int) -> None:
         chain = self.chains[c]
-        if chain.plan.needs_full and not self.stops:
-            chain.solve_full()
+        if chain.plan.needs_full:
+            self.stop.run(chain.solve_full)
         self._solve(c, list(chain.plan.parents)[: chain.n_ahead])
 
     def _solve(self, c: int, folds: Sequence[int]) -> None:
-        for h in folds:
-            if self.stops:
-                return
+        def solve_next(h: int) -> None:
             self.done[h][c] = self.reduce(c, h, self.chains[c].solve(h))
+
+        for h in folds:
+            self.stop.run(solve_next, h)
 
 
 @dataclass(frozen=True)

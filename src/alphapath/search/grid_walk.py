@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from joblib import Parallel, delayed
 
+from ..stopping import Stop
 from .grid_tree import GridTree, split_tree
 from .learned import LearnedCosts, LearnedPlan
 from .node import ROOT
@@ -27,9 +28,13 @@ def walk_parts(
     expected = dict(zip(*_expect_costs(grid), strict=True))
     work = [expected[parent, node] for node, parent in enumerate(tree.parents)]
     parts = split_tree(tree, work, n_parts)
-    Parallel(n_jobs=n_jobs, require="sharedmem")(
-        delayed(GridSolver(grid, solutions).solve_tree)(tree, part) for part in parts
-    )
+    stop = Stop()
+    try:
+        Parallel(n_jobs=n_jobs, require="sharedmem")(
+            delayed(stop.run)(GridSolver(grid, solutions).solve_tree, tree, part) for part in parts
+        )
+    finally:
+        stop.set()
     parents = list(tree.parents)
     for part in parts:
         parents[part[0]] = ROOT

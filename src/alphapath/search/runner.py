@@ -15,6 +15,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 
 from ..solvers.lapack import single_threaded
+from ..stopping import Stop
 from .neighbours import Neighbour, units_of
 from .node import Arrays, Chain
 from .result import NOT_RUN
@@ -141,21 +142,26 @@ def _run_parallel(
     work: Work, units: Mapping[int, Unit], n_jobs: int | None, prefer: str | None
 ) -> Iterator[tuple[int, list[Arrays | None]]]:
     """(number, arrays of its chains) of units as they are done; all at a time by some backends."""
-    if get_active_backend(prefer=prefer)[0].supports_return_generator:
-        parallel = Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator_unordered")
-        yield from parallel(delayed(run_one)(work, k, unit) for k, unit in units.items())
-        return
-    size = UNITS_AT_A_TIME * effective_n_jobs(n_jobs)
-    with Parallel(n_jobs=n_jobs, prefer=prefer) as parallel:
-        left = iter(units.items())
-        while some := list(itertools.islice(left, size)):
-            yield from parallel(delayed(run_one)(work, k, unit) for k, unit in some)
+    stop = Stop()
+    try:
+        if get_active_backend(prefer=prefer)[0].supports_return_generator:
+            parallel = Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator_unordered")
+            yield from parallel(delayed(run_one)(work, k, unit, stop) for k, unit in units.items())
+            return
+        size = UNITS_AT_A_TIME * effective_n_jobs(n_jobs)
+        with Parallel(n_jobs=n_jobs, prefer=prefer) as parallel:
+            left = iter(units.items())
+            while some := list(itertools.islice(left, size)):
+                yield from parallel(delayed(run_one)(work, k, unit, stop) for k, unit in some)
+    finally:
+        stop.set()
 
 
-def run_one(work: Work, number: int, unit: Unit) -> tuple[int, list[Arrays | None]]:
+def run_one(work: Work, number: int, unit: Unit, stop: Stop) -> tuple[int, list[Arrays | None]]:
     """One unit in a worker; the order of the results is not that of the units."""
     with single_threaded():
-        return number, [arrays for _, arrays in run_unit(work, unit)]
+        found = stop.run(lambda: [arrays for _, arrays in run_unit(work, unit)])
+        return number, found or []
 
 
 def is_death(error: BaseException) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .. import _core
 from ..solution import Solution
+from ..stopping import is_wanted
 from . import coordinate, lapack, maxminover, newton, smo
 
 SOLVERS: dict[str, Callable[..., Solution]] = {
@@ -15,5 +17,6 @@ SOLVERS: dict[str, Callable[..., Solution]] = {
 }
 
 lapack.install()
+_core.use_stop_question(is_wanted)
 
 __all__ = ["SOLVERS", "coordinate", "maxminover", "newton", "smo"]
