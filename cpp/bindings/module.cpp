@@ -38,7 +38,9 @@ void use_blas(nb::handle cython_blas, nb::handle cython_lapack) {
 /// Lives as long as the module, and is never released: threads may ask while Python ends.
 PyObject* stop_question = nullptr;
 
-void use_stop_question(nb::object is_wanted) { stop_question = is_wanted.release().ptr(); }
+void use_stop_question(nb::object is_wanted) {
+  stop_question = is_wanted.release().ptr();
+}
 
 } // namespace
 
