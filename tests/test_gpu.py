@@ -217,6 +217,23 @@ class TestBatch:
         assert smo.solve(problem, max_iter=10).info.status is Status.ITERATION_LIMIT
         assert smo.solve(problem, time_limit=1e-9).info.status is Status.TIME_LIMIT
 
+    def test_what_the_check_in_double_refused_is_not_called_solved(self, monkeypatch):
+        X, y = make_data()
+        descend, measure = batch.BatchSolver._descend, batch.measure_quality
+
+        def late(self, active):
+            descend(self, active)
+            self.is_out_of_time = True
+
+        def off(*given):
+            found = measure(*given)
+            return found | {"kkt_violation": found["kkt_violation"] + 1.0}
+
+        monkeypatch.setattr(batch.BatchSolver, "_descend", late)
+        monkeypatch.setattr(batch, "measure_quality", off)
+        problem = make_problem("classification", make_store(X, "numpy").view(Rbf(0.3)), X, y)
+        assert set(solve_chain(problem, C_VALUES).status) == {Status.TIME_LIMIT}
+
     def test_a_start_is_taken(self):
         X, y = make_data()
         problem = make_problem("classification", make_store(X, "numpy").view(Rbf(0.3)), X, y)

@@ -103,11 +103,13 @@ class BatchSolver:
             except KeyboardInterrupt:
                 self.is_interrupted = True
             columns = self._measure()
-            if self.is_interrupted or self.is_out_of_time:
-                return self._with_counts(columns)
             # Where float32 values were not close enough, the gradient is set right and it goes on.
             is_off = columns["kkt_violation"] > self.limits.tol
             active = np.flatnonzero(is_off & (self.status == int(Status.SOLVED))).astype(np.int32)
+            if self.is_interrupted or self.is_out_of_time:
+                self.is_done[active] = False
+                self.status[active] = int(Status.TIME_LIMIT)
+                return self._with_counts(columns)
             if active.size == 0:
                 break
             self._go_on_from(active, columns["gradient"])
