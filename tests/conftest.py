@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -56,3 +57,27 @@ def run(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
         return code, printed.out, printed.err
 
     return call
+
+
+@pytest.fixture
+def small_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Working sets and rounds of the gpu room so small that every part of its driver is used."""
+    from alphapath.gpu import batch, state, store
+
+    for module in (state, store):
+        monkeypatch.setattr(module, "SIZE", 32)
+    monkeypatch.setattr(batch, "COMMON_ROUNDS", 16)
+    monkeypatch.setattr(batch, "FREE_SET_ROUNDS", 24)
+
+
+@pytest.fixture
+def reference_device(monkeypatch: pytest.MonkeyPatch, small_sets: None) -> None:
+    """device="cuda" means the NumPy reference."""
+    from alphapath.gpu import DeviceStore
+
+    made = DeviceStore.__init__
+
+    def make(self: Any, X: Any, *, memory_limit: Any = None, xp: Any = None) -> None:
+        made(self, X, memory_limit=memory_limit, xp=np)
+
+    monkeypatch.setattr(DeviceStore, "__init__", make)

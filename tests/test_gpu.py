@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import scale
 
-from alphapath import SVC, SVR, OneClassSVM, Problem, Status, certify
+from alphapath import Status, certify
 from alphapath.errors import DeviceError, KernelError
-from alphapath.estimators.devices import is_on_gpu
-from alphapath.gpu import DeviceStore, batch, cuda, free_set, has_gpu, state, store
+from alphapath.gpu import batch, free_set, has_gpu, state
 from alphapath.gpu.free_set import most_members, solve_free_set
 from alphapath.gpu.matrix import DeviceMatrix, DeviceRows
 from alphapath.kernels import KernelStore, Linear, Poly, Precomputed, Rbf, Sigmoid
-from alphapath.model_selection import SVMSearchCV, cross_validate
-from alphapath.search.result import SearchTable
 from alphapath.solvers import smo
 from alphapath.solvers.chain import solve_chain
 from alphapath.stopping import Stop
+from gpu_cases import make_data, make_problem, make_store
 
 C_VALUES = 2.0 ** np.arange(-5, 12, 4)
 KERNELS = [Rbf(0.3), Linear(), Poly(0.5, 2, 1.0), Sigmoid(0.01, 0.1)]
@@ -30,45 +22,6 @@ DEVICES = [
     "numpy",
     pytest.param("cuda", marks=pytest.mark.skipif(not has_gpu(), reason="no GPU that CuPy finds")),
 ]
-
-
-@pytest.fixture
-def small_sets(monkeypatch):
-    """Working sets and rounds so small that every part of the driver is used."""
-    for module in (state, store):
-        monkeypatch.setattr(module, "SIZE", 32)
-    monkeypatch.setattr(batch, "COMMON_ROUNDS", 16)
-    monkeypatch.setattr(batch, "FREE_SET_ROUNDS", 24)
-
-
-@pytest.fixture
-def reference_device(monkeypatch, small_sets):
-    """device="cuda" means the NumPy reference."""
-    made = DeviceStore.__init__
-
-    def make(self, X, *, memory_limit=None, xp=None):
-        made(self, X, memory_limit=memory_limit, xp=np)
-
-    monkeypatch.setattr(DeviceStore, "__init__", make)
-
-
-def make_store(X, device, **options):
-    return DeviceStore(X, xp=np if device == "numpy" else None, **options)
-
-
-def make_data(n=150, d=3, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    X[: n // 10] = X[n // 10 : 2 * (n // 10)]  # duplicates
-    return X, np.where(X[:, 0] + X[:, 1] ** 2 + 0.5 * rng.normal(size=n) > 1.0, 1.0, -1.0)
-
-
-def make_problem(kind, view, X, y):
-    if kind == "classification":
-        return Problem.classification(view, y, np.ones(len(y)))
-    if kind == "regression":
-        return Problem.regression(view, X[:, 0] + 0.1 * y, np.ones(len(y)), 0.1)
-    return Problem.one_class(view, np.ones(len(y)), 0.3)
 
 
 class TestMatrix:
@@ -287,113 +240,3 @@ class TestMemory:
         assert most_members(10**12) == free_set.MAX_MEMBERS
         m = most_members(10**9)
         assert 8 * free_set.N_MATRICES * m**2 <= free_set.FREE_SET_SHARE * 10**9
-
-
-@pytest.mark.usefixtures("reference_device")
-class TestEstimators:
-    def test_fit_and_folds_have_the_answers_of_the_processor(self):
-        X, y = load_breast_cancer(return_X_y=True)
-        X, y = scale(X)[:200], y[:200]
-        own = SVC(C=10.0, gamma=0.02)
-        moved = SVC(C=10.0, gamma=0.02, device="cuda").fit(X, y)
-        assert moved.fit_status_ is Status.SOLVED
-        np.testing.assert_allclose(
-            moved.decision_function(X), own.fit(X, y).decision_function(X), atol=5e-3
-        )
-        one = cross_validate(own, X, y, cv=4)
-        other = cross_validate(own, X, y, cv=4, device="cuda")
-        np.testing.assert_array_equal(one["test_score"], other["test_score"])
-        assert set(other["seed"]) == {"cold"}
-
-    @pytest.mark.parametrize(
-        "model", [SVR(C=10.0, gamma=0.1), OneClassSVM(nu=0.3, gamma=0.1), SVC(gamma="scale")]
-    )
-    def test_other_models(self, model):
-        X, y = load_iris(return_X_y=True)
-        targets = X[:, 3] if isinstance(model, SVR) else y
-        fitted = type(model)(**model.get_params()).fit(X[:, :3], targets)
-        moved = type(model)(**model.get_params() | {"device": "cuda"}).fit(X[:, :3], targets)
-        name = "predict" if isinstance(model, SVR) else "decision_function"
-        found, expected = (getattr(each, name)(X[:, :3]) for each in (moved, fitted))
-        np.testing.assert_allclose(found, expected, atol=5e-3)
-
-    def test_a_search_has_the_scores_of_the_processor(self):
-        X, y = load_iris(return_X_y=True)
-        grid = {"C": [0.1, 1.0, 10.0, 100.0], "gamma": [0.01, 0.1, 1.0]}
-        one = SVMSearchCV(SVC(), grid, cv=3).fit(X, y)
-        other = SVMSearchCV(SVC(), grid, cv=3, device="cuda").fit(X, y)
-        np.testing.assert_array_equal(
-            one.cv_results_["mean_test_score"], other.cv_results_["mean_test_score"]
-        )
-        assert other.best_params_ == one.best_params_
-        assert other.best_estimator_.device == "cuda"
-        assert len(other.plan_.chains) == 3  # all folds of a kernel together
-
-    def test_kernels_at_a_time_change_no_bit(self):
-        X, y = make_data()
-        grid = {"C": [1.0, 100.0], "gamma": [0.01, 0.1, 1.0, 10.0]}
-        search = SVMSearchCV(SVC(), grid, cv=3, device="cuda", n_jobs=1)
-        one = search.fit(X, y).cv_results_
-        many = clone(search).set_params(n_jobs=None).fit(X, y).cv_results_
-        for key in ("mean_test_score", "n_iter", "duality_gap"):
-            np.testing.assert_array_equal(one[key], many[key])
-
-    @pytest.mark.filterwarnings("ignore:.*tasks:UserWarning")  # joblib on what it gave up
-    def test_ctrl_c_stops_the_threads_and_keeps_what_is_done(self, monkeypatch):
-        X, y = make_data()
-        stops = []
-        add, enter = SearchTable.add, Stop.__enter__
-
-        def interrupt(self, chain, arrays):
-            add(self, chain, arrays)
-            raise KeyboardInterrupt
-
-        def entered(self):
-            stops.append(self)
-            return enter(self)
-
-        monkeypatch.setattr(SearchTable, "add", interrupt)
-        monkeypatch.setattr(Stop, "__enter__", entered)
-        search = SVMSearchCV(SVC(), {"gamma": [0.1, 1.0, 10.0]}, cv=3, device="cuda")
-        with pytest.raises(KeyboardInterrupt), pytest.warns(ConvergenceWarning, match="not run"):
-            search.fit(X, y)
-        assert stops
-        assert all(stop.is_set for stop in stops)
-        assert sorted(search.cv_results_["status"]) == ["not_run", "not_run", "solved"]
-
-    def test_an_estimator_of_scikit_learn_may_run_there(self):
-        from sklearn.svm import SVC as Peer
-
-        X, y = load_iris(return_X_y=True)
-        search = SVMSearchCV(Peer(), {"C": [1.0, 10.0]}, cv=3, device="cuda").fit(X, y)
-        assert isinstance(search.best_estimator_, Peer)
-
-
-class TestChoice:
-    def test_without_cupy_a_sentence_says_what_is_missing(self, monkeypatch):
-        cuda.require_cupy.cache_clear()
-        monkeypatch.setitem(sys.modules, "cupy", None)
-        with pytest.raises(DeviceError, match=r"needs CuPy, .*install alphapath\[gpu\]"):
-            SVC(device="cuda").fit([[0.0], [1.0]], [0, 1])
-        assert not is_on_gpu("auto", 10**6)
-        cuda.require_cupy.cache_clear()
-
-    def test_auto_stays_on_the_processor_for_little_data(self):
-        assert not is_on_gpu("auto", 100)
-        SVC(device="auto").fit([[0.0], [1.0]], [0, 1])
-
-    def test_an_unknown_device_is_refused(self):
-        with pytest.raises(ValueError, match="device"):
-            SVC(device="tpu").fit([[0.0], [1.0]], [0, 1])
-        with pytest.raises(ValueError, match="device == 'tpu'; it must be one of cpu, cuda, auto"):
-            cross_validate(SVC(), [[0.0], [1.0]] * 5, [0, 1] * 5, device="tpu")
-
-    def test_the_cuda_source_travels_with_the_package(self):
-        from importlib.resources import files
-
-        for name, functions in {
-            "smo.cu": ("select_working_set", "solve_working_set", "update_gradients"),
-            "walk.cu": ("walk_free_set",),
-        }.items():
-            source = files("alphapath.gpu").joinpath(name).read_text()
-            assert all(f"\n{function}(" in source for function in functions)
