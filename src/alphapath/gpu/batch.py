@@ -29,7 +29,7 @@ INNER = 2
 #: Rounds in which all problems are worked on.
 COMMON_ROUNDS = 96
 #: Rounds of a problem after these, before its free set is solved exactly, and again after as many.
-FREE_SET_ROUNDS = 64
+FREE_SET_ROUNDS = 16
 #: Looks without a smaller violation before a problem is given up.
 PATIENCE = 300
 #: Gradients computed anew for the sake of float32 kernel values, at most.
