@@ -14,7 +14,8 @@ from alphapath.kernels import KernelStore, Linear, Rbf
 from alphapath.solvers import smo
 from alphapath.solvers.chain import CHAIN_SEEDS, solve_chain
 from alphapath.solvers.native import Limits
-from alphapath.solvers.sequence import Known, Steps, solve_sequence
+from alphapath.solvers.sequence import solve_sequence
+from alphapath.solvers.steps import Known, Steps
 from datasets import generated
 
 GRID = 2.0 ** np.arange(-5, 16, 2)

@@ -3,7 +3,8 @@
 Precision. float64 where the tolerance asks for it (below 1e-5) or where it costs nothing (n <=
 2048, at most 32 MiB); otherwise float32. Values of every kernel are centred in double before they
 are rounded (the origin of feature space is moved into the data), so float32 rounds by 6e-8 of what
-varies rather than of a constant, which an SVM at a tolerance of 1e-3 does not notice.
+varies rather than of a constant, which an SVM at a tolerance of 1e-3 does not notice while C is
+moderate. Where it would, solvers take the matrix in float64 besides (solvers/precision.py).
 
 Size. The whole matrix where it fits the bytes that are left. A float64 matrix that was only a
 luxury (tolerance 1e-5 or more) gives way to a whole float32 one. Beyond that, as many rows as fit.

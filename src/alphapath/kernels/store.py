@@ -104,6 +104,14 @@ class KernelStore:
                 self._n_views += 1
             return view
 
+    def holds_both(self) -> bool:
+        """Whether a float32 matrix and the same in float64 fit the limit, were they alone."""
+        limit = self.memory_limit // 2 if self._keeps_products else self.memory_limit
+        return self.n * (row_bytes(self.n, "float32") + row_bytes(self.n, "float64")) <= limit
+
+    def _make_double(self, kernel: Kernel) -> KernelView | None:
+        return self.view(kernel, precision="float64") if self.holds_both() else None
+
     def keep_products(self) -> None:
         """Keep squared distances (rbf) or dot products (poly, sigmoid) from their first use on.
 
@@ -160,7 +168,8 @@ class KernelStore:
             gram = _core.gram_of_samples(self._read_samples(), function, options)
         # Counted from this matrix alone: what a solver does must not depend on who else is alive.
         own = layout.capacity_rows * row_bytes(self.n, layout.precision)
-        return KernelView(self._X, kernel, gram, key, max(self.memory_limit - own, 0))
+        spare = max(self.memory_limit - own, 0)
+        return KernelView(self._X, kernel, gram, key, spare, self._make_double)
 
     def _wanted_precision(self, kernel: Kernel, precision: str, tol: float) -> Precision:
         if precision not in ("auto", "float32", "float64"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,32 @@ class KernelView:
     limit leaves beside this matrix, for copies a solver may make of its rows.
     """
 
-    __slots__ = ("_X", "__weakref__", "gram", "kernel", "key", "n", "spare_bytes")
+    __slots__ = (
+        "_X",
+        "__weakref__",
+        "_double",
+        "_make_double",
+        "_rounding",
+        "gram",
+        "kernel",
+        "key",
+        "n",
+        "spare_bytes",
+    )
 
     def __init__(
-        self, X: Any, kernel: Kernel, gram: _core.Gram, key: Hashable, spare_bytes: int
+        self,
+        X: Any,
+        kernel: Kernel,
+        gram: _core.Gram,
+        key: Hashable,
+        spare_bytes: int,
+        make_double: Callable[[Kernel], KernelView | None],
     ) -> None:
         self._X = X
+        self._make_double = make_double
+        self._double: KernelView | None = None
+        self._rounding: float | None = None
         self.kernel = kernel
         self.gram = gram
         self.key = key
@@ -51,6 +71,28 @@ class KernelView:
     def diagonal(self) -> FloatArray:
         """K_ii."""
         return np.asarray(self.gram.diagonal() + 2.0 * self.gram.offset())
+
+    @property
+    def rounding(self) -> float:
+        """How far stored values are off the true ones, in the root mean square, by some of them."""
+        if self.gram.precision == "float64":
+            return 0.0
+        if self._rounding is None:
+            rows = np.linspace(0, self.n - 1, 16).astype(np.int64)
+            columns = np.linspace(0, self.n - 1, min(self.n, 1024)).astype(np.int64)
+            if self.kernel.native_function() is None:
+                exact = self.exact_rows(rows)[:, columns]
+            else:
+                exact = self.kernel.evaluate(self._X[rows], self._X[columns])
+            error = self.block(rows, columns) - exact
+            self._rounding = float(np.sqrt(np.mean(error * error)))
+        return self._rounding
+
+    def in_double(self) -> KernelView | None:
+        """The same kernel in float64, held as long as this one; None where there is no room."""
+        if self._double is None:
+            self._double = self._make_double(self.kernel)
+        return self._double
 
     def __repr__(self) -> str:
         kind = "whole" if self.gram.is_full else "row by row"

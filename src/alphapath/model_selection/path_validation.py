@@ -19,7 +19,8 @@ from ..paths.weights import check_range, follow_c_scored, most_iterations, prefe
 from ..problem import FloatArray, Problem
 from ..solvers.chain import solve_chain
 from ..solvers.native import Limits
-from ..solvers.sequence import Steps, solve_sequence
+from ..solvers.sequence import solve_sequence
+from ..solvers.steps import Steps
 from . import lambda_cv
 from .cross_validation import make_splits
 from .fold_sets import Split

@@ -115,7 +115,11 @@ class SearchRows:
         if isinstance(self.store, DeviceStore):
             return self.store.job_bytes(n_problems)
         n = self.rows.weights.size
-        return min(n * row_bytes(n, choose_precision(n, tol)), self.store.memory_limit)
+        precision = choose_precision(n, tol)
+        size = n * row_bytes(n, precision)
+        if precision == "float32" and self.store.holds_both():
+            size += n * row_bytes(n, "float64")  # where float32 does not suffice
+        return min(size, self.store.memory_limit)
 
     def sets(self, model: Model) -> FoldSets:
         """The training sets of the folds; they depend on the class weights only."""

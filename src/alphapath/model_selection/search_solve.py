@@ -18,7 +18,8 @@ from ..search.chain_result import ChainResult
 from ..search.neighbours import Neighbour, link_steps
 from ..search.node import NEIGHBOUR, ROOT, Chain, Step
 from ..solvers.native import Limits
-from ..solvers.sequence import Known, SequenceSolution, Steps, solve_sequence
+from ..solvers.sequence import SequenceSolution, solve_sequence
+from ..solvers.steps import Known, Steps
 from .fold_models import complete_model, reduce_solution
 from .search_grid import Model
 from .search_rows import SearchData, SearchRows

@@ -17,7 +17,8 @@ from ..seeds import SEEDS
 from ..solution import Solution, Status
 from ..solvers import SOLVERS
 from ..solvers.native import Limits as SolveLimits
-from ..solvers.sequence import Known, SequenceSolution, Steps, make_workspace, solve_sequence
+from ..solvers.sequence import SequenceSolution, make_workspace, solve_sequence
+from ..solvers.steps import Known, Steps
 from .parents import COLD, DECREMENTAL, FULL, Plan
 from .work import SEED_WORK, estimate_work
 

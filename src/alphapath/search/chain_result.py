@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..problem import FloatArray
-from ..solvers.sequence import SEED_NAMES, SequenceSolution
+from ..solvers.sequence import SequenceSolution
+from ..solvers.steps import SEED_NAMES
 from .node import Chain, Step
 from .result import NOT_RUN, REFUSED, STATUS_ORDER
 from .work import count_work

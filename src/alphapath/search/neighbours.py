@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from ..problem import FloatArray, Problem
-from ..solvers.sequence import Known, SequenceSolution
+from ..solvers.sequence import SequenceSolution
+from ..solvers.steps import Known
 from .node import NEIGHBOUR, ROOT, Chain, Step
 from .work import multiply_work
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from ..problem import FloatArray
 from ..solution import Solution
-from ..solvers.sequence import SEED_NAMES, SequenceSolution
+from ..solvers.sequence import SequenceSolution
+from ..solvers.steps import SEED_NAMES
 
 GREEDY = SEED_NAMES.index("greedy")
 

@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike
 
 from ..problem import Problem
 from .native import Limits
-from .sequence import SequenceSolution, Steps, solve_sequence
+from .sequence import SequenceSolution, solve_sequence
+from .steps import Steps
 
 #: What `seeding` may be: the rule along C, nothing, or one seed for all.
 CHAIN_SEEDS = {

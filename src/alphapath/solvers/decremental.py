@@ -17,6 +17,7 @@ from ..problem import FloatArray
 from ..solution import Solution, Status
 from .lapack import single_threaded
 from .native import Limits, as_native, require_equality, require_no_ridge
+from .precision import on_good_values
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ def leave_out(
     --------
     >>> refits = leave_out(full, np.flatnonzero(full.beta))         # doctest: +SKIP
     """
+    full = on_good_values(full, tol)
     problem = full.problem
     require_equality(problem, has_equality=True, solver="decremental", instead="coordinate")
     require_no_ridge(problem, solver="decremental")

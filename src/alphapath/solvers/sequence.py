@@ -13,10 +13,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import _core
 from ..gpu.batch import Plan
@@ -25,39 +25,11 @@ from ..solution import Info, Solution, Status
 from .device import is_on_device, solve_steps
 from .lapack import single_threaded
 from .native import Limits, require_equality, require_no_ridge
-
-#: The seeds of the native core, by their numbers there.
-SEED_NAMES = ("cold", "keep", "lift", "scale", "climb", "greedy")
+from .precision import is_rounded
+from .steps import SEED_NAMES, Known, Steps, solve_steps_on
+from .two_precisions import TwoPasses
 
 COUNTS = ("n_iter", "n_free_set_solves", "n_bound_hits", "n_refreshes")
-
-
-@dataclass(frozen=True, eq=False)
-class Steps:
-    """What to solve: rows of the weights, factors, parents and seeds by name.
-
-    A parent is the number of an earlier step, counted after the solutions already known; -1: none.
-    """
-
-    rows: NDArray[np.int64]
-    factors: FloatArray
-    parents: NDArray[np.int64]
-    seeds: Sequence[str]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-
-class Known(NamedTuple):
-    """A solution on the same kernel that steps may begin from: weights, beta and its gradient."""
-
-    weights: FloatArray
-    beta: FloatArray
-    gradient: FloatArray
-
-    @classmethod
-    def of(cls, solution: Solution) -> Known:
-        return cls(solution.problem.weights, solution.beta, solution.gradient)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,38 +133,25 @@ def solve_sequence(
     """
     require_equality(problem, has_equality=True, solver="sequence", instead="coordinate")
     require_no_ridge(problem, solver="sequence")
-    view: Any = problem.kernel
     rows = np.ascontiguousarray(weights, dtype=np.float64)
-    n_known, n = len(known), problem.n
+    n_known = len(known)
     if is_on_device(problem):
         own = np.where(steps.parents >= n_known, steps.parents - n_known, -1)
         plan = Plan(np.asarray(steps.rows), np.asarray(steps.factors), own)
         found, is_cut = solve_steps(problem, rows, plan, limits, total_time_limit)
         return SequenceSolution(problem, rows, steps, found, is_cut)
-    all_rows = np.concatenate([rows, *(parent.weights[None, :] for parent in known)])
-    family = _core.Family(
-        view.gram,
-        problem.targets,
-        problem.lower_scale,
-        problem.upper_scale,
-        all_rows,
-        problem.epsilon,
-        problem.total_share,
-    )
+
+    def solve(on: Problem, some: Steps, begins: Sequence[Known], seconds: float | None) -> Any:
+        own = workspace if on is problem else None
+        return solve_steps_on(on, rows, some, begins, limits, seconds, own)
+
     begin = time.perf_counter()
     with single_threaded():
-        columns: dict[str, Any] = _core.solve_sequence(
-            family,
-            np.concatenate([len(rows) + np.arange(n_known), steps.rows]).astype(np.int64),
-            np.concatenate([np.ones(n_known), steps.factors]),
-            np.concatenate([np.full(n_known, -1), steps.parents]).astype(np.int64),
-            np.array([0] * n_known + [SEED_NAMES.index(name) for name in steps.seeds]),
-            np.array([parent.beta for parent in known]).reshape(n_known, n),
-            np.array([parent.gradient for parent in known]).reshape(n_known, n),
-            limits.as_options(view.spare_bytes),
-            0.0 if total_time_limit is None else float(total_time_limit),
-            workspace,
-        )
+        if is_rounded(problem.kernel):
+            passes = TwoPasses(problem, rows, steps, known, limits.tol, solve)
+            columns = passes.run(total_time_limit)
+        else:
+            columns = solve(problem, steps, known, total_time_limit)
     for array in columns.values():
         array.flags.writeable = False
     for name in COUNTS:

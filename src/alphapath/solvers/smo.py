@@ -5,11 +5,16 @@ Second-order working sets, and exact solves of the free set in between; see cpp/
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from .. import _core
 from ..problem import Problem, Start
 from ..solution import Solution
 from . import device
 from .native import Limits, require_equality, require_no_ridge, run
+from .precision import as_stalled, continue_counts, in_double, is_hopeless, is_spoilt
 
 
 def solve(
@@ -34,4 +39,17 @@ def solve(
     require_no_ridge(problem, solver="smo")
     if device.is_on_device(problem):
         return device.solve(problem, start, Limits(tol, max_iter, time_limit))
-    return run(_core.solve_smo, problem, start, Limits(tol, max_iter, time_limit, free_set))
+    limits = Limits(tol, max_iter, time_limit, free_set)
+    length = np.linalg.norm(problem.weights)
+    fine = in_double(problem) if is_hopeless(problem.kernel, length, tol) else None
+    if fine is not None:
+        begin = None if start is None else Start(start.beta)
+        return replace(run(_core.solve_smo, fine, begin, limits), problem=problem)
+    solution = run(_core.solve_smo, problem, start, limits)
+    if not is_spoilt(solution, tol):
+        return solution
+    fine = in_double(problem)
+    if fine is None:
+        return as_stalled(solution, tol)
+    again = run(_core.solve_smo, fine, Start(solution.beta), limits)
+    return replace(again, problem=problem, info=continue_counts(solution.info, again.info))
