@@ -29,16 +29,17 @@ void normalise(std::vector<double>& v, double smallest) {
 
 } // namespace
 
-MarginBounds::MarginBounds(std::span<const double> norms, std::size_t n_columns)
-    : n_(norms.size()), reach_(padded(n_)), norm_(padded(n_)), along_(padded(n_)),
-      across_(padded(n_)), found_(padded(n_)), last_w_(n_columns, 0.0), last_step_(n_columns, 0.0),
-      step_before_(n_columns, 0.0), v_(n_columns, 0.0), u_(n_columns, 0.0) {
+MarginBounds::MarginBounds(const MarginRows& rows)
+    : n_(rows.size()), reach_(padded(n_)), norm_(padded(n_)), along_(padded(n_)),
+      across_(padded(n_)), found_(padded(n_)), last_w_(rows.n_columns(), 0.0), last_step_(last_w_),
+      step_before_(last_w_), v_(last_w_), u_(last_w_) {
   for (std::size_t i = 0; i < padded(n_); ++i) {
     const bool is_row = i < n_;
-    norm_[i] = is_row ? static_cast<float>(norms[i] * (1.0 + outward)) : 0.0f;
+    const double norm = is_row ? rows.norm(i) : 0.0;
+    norm_[i] = static_cast<float>(norm * (1.0 + outward));
     reach_[i] = static_cast<float>(is_row ? never : always);
     along_[i] = across_[i] = 0.0f;
-    max_norm_ = std::max(max_norm_, is_row ? norms[i] : 0.0);
+    max_norm_ = std::max(max_norm_, norm);
   }
 }
 
@@ -98,7 +99,7 @@ bool MarginBounds::is_proven(std::size_t i) const {
   return reach_[i] - std::abs(norm_[i]) * static_cast<double>(scan_path_) + shift > scan_slack_;
 }
 
-std::span<const std::int32_t> MarginBounds::find_unproven() {
+std::span<std::int32_t> MarginBounds::find_unproven() {
   const simd::BoundScan scan{.reach = reach_.data(),
                              .norm = norm_.data(),
                              .along = along_.data(),

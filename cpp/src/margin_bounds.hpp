@@ -16,6 +16,7 @@
 #pragma once
 
 #include "buffer.hpp"
+#include "margin_rows.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +31,7 @@ public:
   static constexpr double never = -std::numeric_limits<double>::infinity();
   static constexpr double always = std::numeric_limits<double>::infinity();
 
-  MarginBounds(std::span<const double> norms, std::size_t n_columns);
+  explicit MarginBounds(const MarginRows& rows);
 
   /// w moves to a new place; what was proven for the old one may no longer be.
   void move_to(const double* w, double bias);
@@ -52,8 +53,8 @@ public:
   /// Whether row i is still where it was.
   bool is_proven(std::size_t i) const;
 
-  /// The rows without proof, in order; valid until the next call.
-  std::span<const std::int32_t> find_unproven();
+  /// The rows without proof, in order; the caller's until the next call.
+  std::span<std::int32_t> find_unproven();
 
   std::size_t size() const { return n_; }
 

@@ -52,7 +52,7 @@ struct MarginLoss {
 struct MarginTask {
   const MarginRows& rows;
   std::span<const double> labels;
-  std::span<const double> weights;
+  RowWeights weights;
   MarginLoss loss;
 };
 

@@ -24,9 +24,8 @@ constexpr double rebuild_cost = 1.0;
 class LazySums final : public MarginSums {
 public:
   LazySums(const MarginTask& task, std::size_t n_threads)
-      : MarginSums(task), pass_(task, n_threads), bounds_(task.rows.norms(), task.rows.n_columns()),
-        hot_(task.rows), segment_(task.rows.size(), Segment::absent),
-        linear_sum_(task.rows.n_columns() + 1) {}
+      : MarginSums(task), pass_(task, n_threads), bounds_(task.rows), hot_(task.rows),
+        segment_(task.rows.size(), Segment::absent), linear_sum_(task.rows.n_columns() + 1) {}
 
   double evaluate(const double* w, double b, double* gradient) override {
     ++counts_.n_evaluations;

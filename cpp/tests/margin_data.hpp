@@ -1,4 +1,5 @@
-// Small data for the primal solvers in all four layouts, and the sums they must give, term by term.
+// Small data for the primal solvers in all four layouts (CSR with row starts of either width), and
+// the sums they must give, term by term.
 #pragma once
 
 #include "numbers.hpp"
@@ -42,7 +43,9 @@ public:
 
   double at(std::size_t i, std::size_t j) const { return values_[i * n_columns + j]; }
   const MarginRows& rows() const { return *rows_; }
-  MarginTask task(const MarginLoss& loss) const { return {*rows_, labels, weights, loss}; }
+  MarginTask task(const MarginLoss& loss) const {
+    return {*rows_, labels, {weights.data(), 1}, loss};
+  }
 
   /// y_i (w'x_i + b), theta = (w, b).
   double margin(std::size_t i, const std::vector<double>& theta) const {
@@ -86,7 +89,13 @@ private:
         }
       starts_.push_back(static_cast<std::int64_t>(values.size()));
     }
-    rows_ = make_csr_rows<T>({values.data(), columns_.data(), starts_.data()}, n_rows, n_columns);
+    if (layout_ == Layout::csr_double) {
+      rows_ = make_csr_rows<T>({values.data(), columns_.data(), starts_.data()}, n_rows, n_columns);
+      return;
+    }
+    narrow_starts_.assign(starts_.begin(), starts_.end());
+    rows_ = make_csr_rows<T>({values.data(), columns_.data(), narrow_starts_.data()}, n_rows,
+                             n_columns);
   }
 
   void store() {
@@ -100,7 +109,7 @@ private:
   Layout layout_;
   std::vector<double> values_, doubles_;
   std::vector<float> floats_;
-  std::vector<std::int32_t> columns_;
+  std::vector<std::int32_t> columns_, narrow_starts_;
   std::vector<std::int64_t> starts_;
   std::unique_ptr<MarginRows> rows_;
 };

@@ -32,6 +32,22 @@ LOSSES = (*MARGIN_LOSSES, "squared_epsilon_insensitive")
 OFFSETS = ("penalised", "free", "none")
 
 
+def is_broadcast(values: ArrayLike) -> bool:
+    """Whether this is one number for all instances, by `np.broadcast_to`."""
+    if not isinstance(values, np.ndarray) or values.dtype != np.float64:
+        return False
+    return values.strides == (0,) and not values.flags.writeable
+
+
+def scale_weights(weights: FloatArray, factor: float) -> FloatArray:
+    """factor * weights, read-only; one number for all instances stays one."""
+    if is_broadcast(weights):
+        return np.broadcast_to(np.float64(factor * weights[0]), weights.shape)
+    scaled: FloatArray = factor * weights
+    scaled.flags.writeable = False
+    return scaled
+
+
 @dataclass(frozen=True, eq=False)
 class MarginProblem:
     """A linear model with a margin loss: frozen, with moves that share the arrays.
@@ -43,7 +59,8 @@ class MarginProblem:
     targets : array of shape (n,)
         +-1, or numbers for the epsilon-insensitive loss.
     weights : array of shape (n,)
-        c >= 0, finite; an instance of weight 0 is held out.
+        c >= 0, finite; an instance of weight 0 is held out. `np.broadcast_to(c, n)` stays one
+        number for all instances.
     loss : str
         One of LOSSES.
     width : float
@@ -77,7 +94,8 @@ class MarginProblem:
         if self.X.dtype not in (np.float64, np.float32):
             raise InvalidProblem(f"X has dtype {self.X.dtype}; it must be float64 or float32.")
         for name in ("targets", "weights"):
-            array = freeze(getattr(self, name), name)
+            given = getattr(self, name)
+            array = given if is_broadcast(given) else freeze(given, name)
             if array.shape[0] != self.n:
                 raise InvalidProblem(
                     f"{name} has {array.shape[0]} values, but X has {self.n} rows; there must be "

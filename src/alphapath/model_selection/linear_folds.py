@@ -144,8 +144,10 @@ class LinearFolds:
         own = model._weigh(self.class_codes[train], self.sample[train])
         weights = np.zeros(self.sample.size)
         weights[train] = own
+        weights *= np.bincount(train, minlength=weights.size)
+        weights.flags.writeable = False  # so that the problem shares it
         self.models[fold] = model
-        return weights * np.bincount(train, minlength=weights.size)
+        return weights
 
     # -- along C
 
