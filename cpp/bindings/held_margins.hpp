@@ -41,17 +41,25 @@ inline RowWeights weights_of(const Strided& v, const HeldRows& rows) {
   return {v.data(), static_cast<std::size_t>(v.stride(0))};
 }
 
+/// +-1; other types are converted.
+using Signs = nb::ndarray<const std::int8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+inline RowSigns signs_of(const Signs& v, const HeldRows& rows) {
+  check_count(v.size(), rows, "labels");
+  return {v.data()};
+}
+
 /// A MarginTask with what it points into.
 struct HeldTask {
   nb::object rows;
-  Vector labels;
+  Signs labels;
   Strided weights;
   MarginTask task;
 
-  HeldTask(nb::object held, Vector y, Strided s, const MarginLoss& loss)
+  HeldTask(nb::object held, Signs y, Strided s, const MarginLoss& loss)
       : rows(std::move(held)), labels(std::move(y)), weights(std::move(s)),
         task{*nb::cast<const HeldRows&>(rows).rows,
-             one_per_row(labels, nb::cast<const HeldRows&>(rows), "labels"),
+             signs_of(labels, nb::cast<const HeldRows&>(rows)),
              weights_of(weights, nb::cast<const HeldRows&>(rows)), loss} {}
 };
 

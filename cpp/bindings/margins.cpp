@@ -207,7 +207,7 @@ void bind_rows(nb::module_& m) {
       .def_static("huber", &MarginLoss::huber, nb::arg("h"))
       .def_static("squared_hinge", &MarginLoss::squared_hinge);
   nb::class_<HeldTask>(m, "MarginTask", "Rows, labels, weights and loss.")
-      .def(nb::init<nb::object, Vector, Strided, const MarginLoss&>(), nb::arg("rows"),
+      .def(nb::init<nb::object, Signs, Strided, const MarginLoss&>(), nb::arg("rows"),
            nb::arg("labels"), nb::arg("weights"), nb::arg("loss"));
 }
 

@@ -7,7 +7,7 @@ namespace alphapath {
 namespace {
 
 // At most this share of the rows is copied: beyond it the copy neither fits a cache nor pays.
-constexpr std::size_t max_share = 6;
+constexpr std::size_t max_share = 16;
 constexpr std::size_t min_patience = 4;
 constexpr std::size_t max_patience = 256;
 

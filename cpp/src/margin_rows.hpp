@@ -17,6 +17,7 @@ namespace alphapath {
 using simd::CsrRows;
 using simd::DenseRows;
 using simd::RowList;
+using simd::RowSigns;
 using simd::RowWeights;
 
 inline RowList all_rows(std::size_t first, std::size_t count) {

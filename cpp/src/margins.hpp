@@ -51,7 +51,7 @@ struct MarginLoss {
 /// What is summed; keeps no arrays alive.
 struct MarginTask {
   const MarginRows& rows;
-  std::span<const double> labels;
+  RowSigns labels;
   RowWeights weights;
   MarginLoss loss;
 };

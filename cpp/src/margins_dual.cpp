@@ -44,7 +44,7 @@ public:
       norms_[i] = task.rows.norm(i);
       n_present_ += task.weights[i] > 0.0;
     }
-    sweep_.labels = task.labels.data();
+    sweep_.labels = task.labels;
     sweep_.upper = task.weights;
     sweep_.norms = norms_.data();
     sweep_.bias_square = options.has_bias ? 1.0 : 0.0;

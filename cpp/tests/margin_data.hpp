@@ -20,7 +20,7 @@ public:
   enum class Layout { dense_double, dense_float, csr_double, csr_float };
 
   MarginData(Layout layout, std::size_t n, std::size_t d)
-      : n_rows(n), n_columns(d), labels(n), weights(n), layout_(layout) {
+      : n_rows(n), n_columns(d), labels(n), weights(n), signs_(n), layout_(layout) {
     const std::vector<double> x = numbers(n * d), noise = numbers(n + 7);
     values_.resize(n * d);
     for (std::size_t i = 0; i < n; ++i) {
@@ -35,7 +35,7 @@ public:
         values_[i * d + j] = static_cast<double>(static_cast<float>(value));
         score += j % 2 == 0 ? value : -0.5 * value;
       }
-      labels[i] = score > 0 ? 1.0 : -1.0;
+      labels[i] = signs_[i] = score > 0 ? 1 : -1;
       weights[i] = i % 7 == 3 ? 0.0 : 0.5 + static_cast<double>(i % 5);
     }
     store();
@@ -43,8 +43,9 @@ public:
 
   double at(std::size_t i, std::size_t j) const { return values_[i * n_columns + j]; }
   const MarginRows& rows() const { return *rows_; }
+  RowSigns signs() const { return {signs_.data()}; }
   MarginTask task(const MarginLoss& loss) const {
-    return {*rows_, labels, {weights.data(), 1}, loss};
+    return {*rows_, signs(), {weights.data(), 1}, loss};
   }
 
   /// y_i (w'x_i + b), theta = (w, b).
@@ -106,6 +107,7 @@ private:
       keep(floats_, is_sparse);
   }
 
+  std::vector<std::int8_t> signs_;
   Layout layout_;
   std::vector<double> values_, doubles_;
   std::vector<float> floats_;

@@ -244,7 +244,7 @@ class MarginLoss:
 class MarginTask:
     """Rows, labels, weights and loss."""
 
-    def __init__(self, rows: object, labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], loss: MarginLoss) -> None: ...
+    def __init__(self, rows: object, labels: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], loss: MarginLoss) -> None: ...
 
 class PegasosOptions:
     """Regularisation, sampling and length of a run."""

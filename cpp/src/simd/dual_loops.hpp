@@ -10,7 +10,7 @@ namespace alphapath::simd {
 
 /// Where a descent stands, and what a sweep over some rows found. Arrays have one entry a row.
 struct DualSweep {
-  const double* labels;
+  RowSigns labels;
   RowWeights upper;    // c_i; 0: the row is left out
   const double* norms; // |x_i|, without the bias
   double bias_square;  // 1 where theta ends in a bias, which is a feature of ones; else 0

@@ -34,6 +34,13 @@ struct RowWeights {
   std::size_t stride; // 0: the same for all
 };
 
+/// y_i in {-1, +1}.
+struct RowSigns {
+  [[gnu::always_inline]] double operator[](std::size_t i) const { return values[i]; }
+
+  const std::int8_t* values;
+};
+
 /// Row i holds values[k] in columns[k] for starts[i] <= k < starts[i + 1], columns increasing.
 template <class T> struct CsrRows {
   const T* values;

@@ -220,13 +220,13 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
     def _each_problem(
         self, X: Any, codes: NDArray[Any], weights: FloatArray
     ) -> Iterator[MarginProblem]:
-        """One problem a column, made when it is asked for: its targets are a number a row."""
+        """One problem a column, made when it is asked for."""
         offset = "none" if not self.fit_intercept else "free"
         if self.fit_intercept and self.penalise_intercept:
             offset = "penalised"
         width = self.width if self.loss == "huber" else 0.0
         for number in [1] if len(self.classes_) == 2 else range(len(self.classes_)):
-            targets = np.where(codes == number, 1.0, -1.0)
+            targets = np.where(codes == number, np.int8(1), np.int8(-1))
             targets.flags.writeable = False  # so that the problem shares it
             yield MarginProblem(X, targets, weights, self.loss, width, offset)
 
