@@ -68,9 +68,12 @@ MarginMethod method_named(const std::string& name) {
     return MarginMethod::full;
   if (name == "lazy")
     return MarginMethod::lazy;
+  if (name == "clusters")
+    return MarginMethod::clusters;
   if (name == "sorted")
     return MarginMethod::sorted;
-  throw std::invalid_argument("The method is " + name + "; it must be full, lazy or sorted.");
+  throw std::invalid_argument("The method is " + name +
+                              "; it must be full, lazy, clusters or sorted.");
 }
 
 struct HeldSums {

@@ -23,8 +23,8 @@ constexpr double rebuild_cost = 1.0;
 
 class LazySums final : public MarginSums {
 public:
-  LazySums(const MarginTask& task, std::size_t n_threads)
-      : MarginSums(task), pass_(task, n_threads), bounds_(task.rows), hot_(task.rows),
+  LazySums(const MarginTask& task, std::size_t n_threads, bool has_clusters)
+      : MarginSums(task), pass_(task, n_threads), bounds_(task.rows, has_clusters), hot_(task.rows),
         segment_(task.rows.size(), Segment::absent), linear_sum_(task.rows.n_columns() + 1) {}
 
   double evaluate(const double* w, double b, double* gradient) override {
@@ -182,8 +182,9 @@ private:
 
 } // namespace
 
-std::unique_ptr<MarginSums> make_lazy_sums(const MarginTask& task, std::size_t n_threads) {
-  return std::make_unique<LazySums>(task, n_threads);
+std::unique_ptr<MarginSums> make_lazy_sums(const MarginTask& task, std::size_t n_threads,
+                                           bool has_clusters) {
+  return std::make_unique<LazySums>(task, n_threads, has_clusters);
 }
 
 } // namespace alphapath

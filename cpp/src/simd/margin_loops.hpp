@@ -55,8 +55,12 @@ struct RowList {
   std::size_t count;
 };
 
+/// Of the clusters of rows, where there are any.
+inline constexpr std::size_t n_centres = 16;
+
 /// Row i is proven to stay in its segment while
-///   reach[i] - |norm[i]| path + sign(norm[i]) (bias + along[i] run + across[i] drift) - slack > 0.
+///   reach[i] - |norm[i]| path
+///     + sign(norm[i]) (bias + along[i] run + across[i] drift + moves[cluster[i]]) - slack > 0.
 struct BoundScan {
   const float* reach;
   const float* norm;
@@ -68,6 +72,8 @@ struct BoundScan {
   float drift;
   float bias;
   float slack;
+  const std::uint8_t* cluster; // null: there are none
+  const float* moves;          // n_centres
 };
 
 #define ALPHAPATH_DECLARE_ROWS(name, Rows)                                                         \

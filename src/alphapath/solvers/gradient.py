@@ -21,8 +21,9 @@ from ..problem import FloatArray
 from ..solution import Info, Status
 from .margin_rows import decision_values, full_evaluation, make_task, read_rows, require_margins
 
-#: How losses and gradients are summed: lazy bounds, the paper's sorted lists, or every margin.
-BOUNDS = ("lazy", "sorted", "full")
+#: How losses and gradients are summed: lazy bounds, the same by cluster, the paper's sorted lists, or
+#: every margin.
+BOUNDS = ("lazy", "clusters", "sorted", "full")
 
 
 def solve(
@@ -44,7 +45,7 @@ def solve(
     start : array of shape (d + 1,) or None
     tol : float
         Relative change of the objective at which to stop.
-    bounds : "lazy", "sorted" or "full"
+    bounds : "lazy", "clusters", "sorted" or "full"
     limits : (max_iter, time_limit)
         -1 and None: none.
     rows : MarginRows or None
