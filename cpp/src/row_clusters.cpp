@@ -24,9 +24,12 @@ RowClusters::RowClusters(const MarginRows& rows)
   std::vector<std::uint8_t> nearest(m);
   for (std::size_t k = 0; k < m; ++k)
     sample[k] = static_cast<std::int32_t>(k * n / m);
-  for (std::size_t k = 0; k < m; ++k) // neighbours in the data may be alike
-    nearest[k] = static_cast<std::uint8_t>(k % count);
+  const double one = 1.0;
+  for (std::size_t k = 0; k < count && m > 0; ++k)
+    rows.add_rows({sample.data() + k * m / count, 0, 1}, &one, centres_.data() + k * d_);
+  arrange();
   for (int round = 0; round < n_rounds; ++round) {
+    take_nearest(rows, listed_rows(sample), nearest.data());
     std::array<double, count> sizes{};
     for (const std::uint8_t k : nearest)
       sizes[k] += 1.0;
@@ -36,7 +39,6 @@ RowClusters::RowClusters(const MarginRows& rows)
       rows.add_rows({sample.data() + r, 0, 1}, &share, centres_.data() + nearest[r] * d_);
     }
     arrange();
-    take_nearest(rows, listed_rows(sample), nearest.data());
   }
   std::fill_n(own_.data(), own_.size(), std::uint8_t{0});
   take_nearest(rows, all_rows(0, n), own_.data());

@@ -21,8 +21,8 @@ from ..problem import FloatArray
 from ..solution import Info, Status
 from .margin_rows import decision_values, full_evaluation, make_task, read_rows, require_margins
 
-#: How losses and gradients are summed: lazy bounds, the same by cluster, the paper's sorted lists, or
-#: every margin.
+#: How losses and gradients are summed: lazy bounds, the same by clusters of rows, the paper's
+#: sorted lists, or every margin.
 BOUNDS = ("lazy", "clusters", "sorted", "full")
 
 
