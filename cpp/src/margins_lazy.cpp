@@ -17,7 +17,8 @@ namespace {
 
 // With more rows than this without proof a plain pass is cheaper.
 constexpr double max_unproven = 0.6;
-constexpr std::int64_t max_back_off = 64;
+// Evaluations without bounds after a vain try, which costs about three passes, and their growth.
+constexpr std::int64_t max_back_off = 64, back_off_growth = 4;
 // In rows examined, for every row there is.
 constexpr double rebuild_cost = 1.0;
 
@@ -42,7 +43,7 @@ public:
     if (static_cast<double>(unproven.size()) > max_unproven * static_cast<double>(n)) {
       is_built_ = false;
       n_plain_ = back_off_ - 1;
-      back_off_ = std::min(2 * back_off_, max_back_off);
+      back_off_ = std::min(back_off_growth * back_off_, max_back_off);
       counts_.n_examined += n;
       return pass_(w, b, gradient);
     }
