@@ -7,8 +7,8 @@ not say on which segment it is. The shapes differ in what bounds the change sinc
     centre              that of the mean c exactly, and |x - c| times the path
     clusters            the same with the nearest of 64 centres
     plane               along the last two steps at the last rebuild exactly, |x| times the path
-                        aside (what alphapath does)
-    plane and clusters  the path aside as in clusters
+                        aside (bounds="lazy")
+    plane and clusters  the path aside as in clusters (bounds="clusters" has 16 of them)
 
 Counts only, by numpy: a shape must at least spare margins before it can spare time.
 """

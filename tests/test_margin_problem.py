@@ -8,7 +8,9 @@ import scipy.sparse as sp
 
 from alphapath.errors import InfeasibleStart, InvalidProblem
 from alphapath.margin_certificate import certify_margin
-from alphapath.margin_problem import LOSSES, OFFSETS, MarginProblem
+from alphapath.margin_problem import LOSSES, MARGIN_LOSSES, OFFSETS, MarginProblem
+from alphapath.solvers import gradient, margin_dual, margin_newton, pegasos
+from alphapath.solvers.margin_rows import read_rows
 
 WIDTHS = {"huber": 0.3, "squared_epsilon_insensitive": 0.2}
 
@@ -111,3 +113,48 @@ def test_a_bad_mask_and_a_bad_model_are_refused():
     dropped = make(dropped=np.array([True, False, False, False]))
     with pytest.raises(InfeasibleStart, match="dropped features"):
         certify_margin(dropped, np.ones(4), 0.0)
+
+
+@pytest.mark.parametrize("loss", MARGIN_LOSSES)
+def test_one_weight_and_byte_signs_are_no_other_problem(loss):
+    plain = make(loss, weights=np.full(30, 0.7))
+    signs = plain.targets.astype(np.int8)
+    signs.flags.writeable = False
+    compact = make(loss, weights=np.broadcast_to(0.7, 30), targets=signs)
+    assert compact.weights.strides == (0,)
+    assert compact.targets is signs
+    values = np.random.default_rng(1).normal(size=30)
+    for of in ("losses", "slopes"):
+        np.testing.assert_array_equal(getattr(compact, of)(values), getattr(plain, of)(values))
+    assert compact.slopes(values).dtype == np.float64
+    ours, theirs = (certify_margin(p, np.ones(4), 0.5) for p in (compact, plain))
+    assert ours.duality_gap == pytest.approx(theirs.duality_gap, rel=1e-12)
+    solvers = [margin_newton.solve, gradient.solve]
+    solvers += [margin_dual.solve, pegasos.solve] if loss == "hinge" else []
+    for solve in solvers:
+        ours, theirs = solve(compact), solve(plain)
+        np.testing.assert_array_equal(ours.coef, theirs.coef)
+        assert ours.bias == theirs.bias
+        assert ours.info.objective == theirs.info.objective
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+def test_the_gap_of_the_hinge_is_that_of_its_dual_point(offset):
+    rng = np.random.default_rng(3)
+    problem = make("hinge", offset=offset)
+    C, width, theta = 1.7, 0.4, rng.normal(size=5)
+    theta[-1] *= offset != "none"
+    objective, gap = margin_newton.hinge_gap(problem, read_rows(problem.X), theta, width, C)
+    w, b = theta[:-1], theta[-1]
+    values, c = problem.X @ w + b, C * problem.weights
+    # The Huber loss falls from slope 1 at 1 - width to 0 at 1 + width.
+    alpha = c * np.clip((1.0 + width - problem.targets * values) / (2.0 * width), 0.0, 1.0)
+    if offset == "free":
+        totals = {sign: alpha[problem.targets == sign].sum() for sign in (-1.0, 1.0)}
+        alpha *= [min(totals.values()) / totals[sign] for sign in problem.targets]
+    u = problem.X.T @ (alpha * problem.targets)
+    at_bias = (alpha @ problem.targets) ** 2 if offset == "penalised" else 0.0
+    primal = 0.5 * (w @ w + (b * b if offset == "penalised" else 0.0))
+    primal += c @ np.maximum(1.0 - problem.targets * values, 0.0)
+    assert objective == pytest.approx(primal, rel=1e-12)
+    assert gap == pytest.approx(primal - (alpha.sum() - 0.5 * (u @ u + at_bias)), rel=1e-10)

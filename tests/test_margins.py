@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from alphapath import _core
 from alphapath.margin_problem import MarginProblem
-from alphapath.solvers.gradient import solve as descend
+from alphapath.solvers import gradient
 from alphapath.solvers.margin_rows import make_task, read_rows
 
 LOSSES = [("hinge", 0.0), ("huber", 0.01), ("huber", 0.5), ("squared_hinge", 0.0)]
@@ -48,7 +48,7 @@ def assert_exact(sums, problem: MarginProblem, theta: np.ndarray) -> None:
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(("loss", "width"), LOSSES)
-@pytest.mark.parametrize("method", ["full", "lazy", "sorted"])
+@pytest.mark.parametrize("method", ["full", "lazy", "clusters", "sorted"])
 def test_pruned_sums_are_the_full_sums(kind, dtype, loss, width, method) -> None:
     X, y = make_data(kind, dtype)
     weights = np.random.default_rng(1).random(y.size)
@@ -67,7 +67,7 @@ def test_pruned_sums_are_the_full_sums(kind, dtype, loss, width, method) -> None
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10_000), st.sampled_from(["lazy", "sorted"]), st.floats(-4.0, 4.0))
+@given(st.integers(0, 10_000), st.sampled_from(gradient.BOUNDS), st.floats(-4.0, 4.0))
 def test_any_walk_is_exact(seed: int, method: str, log_scale: float) -> None:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 4)) * 10.0 ** rng.integers(-3, 4, size=(60, 1))
@@ -92,14 +92,15 @@ def test_bounds_do_not_change_the_iterates(loss: str, offset: str) -> None:
     width = 0.01 if loss == "huber" else 0.0
     problem = MarginProblem(X, y, np.ones(y.size) / 50.0, loss, width, offset)
     found = {
-        bounds: descend(problem, tol=1e-6, bounds=bounds, limits=(300, None), step=1.0)
-        for bounds in ("full", "lazy", "sorted")
+        bounds: gradient.solve(problem, tol=1e-6, bounds=bounds, limits=(300, None), step=1.0)
+        for bounds in gradient.BOUNDS
     }
     for solution in found.values():
         np.testing.assert_allclose(solution.coef, found["full"].coef, rtol=0, atol=1e-9)
         assert solution.bias == pytest.approx(found["full"].bias, abs=1e-9)
         assert solution.info.n_iter == found["full"].info.n_iter
-    assert found["lazy"].info.n_rows_computed < 0.5 * found["full"].info.n_rows_computed
+    for bounds in ("lazy", "clusters"):
+        assert found[bounds].info.n_rows_computed < 0.5 * found["full"].info.n_rows_computed
     assert offset != "none" or found["lazy"].bias == 0.0
 
 
@@ -125,8 +126,29 @@ def test_threads_give_the_same_bits() -> None:
     np.testing.assert_array_equal(one[1], three[1])
 
 
-def test_rows_are_read_in_place() -> None:
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_clusters_spare_margins_where_rows_lie_together(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    centres = 10.0 * rng.normal(size=(16, 6))
+    X = centres[rng.integers(16, size=3000)] + 0.1 * rng.normal(size=(3000, 6))
+    y = np.where(X @ rng.normal(size=6) + rng.normal(size=3000) > 0.0, 1.0, -1.0)
+    data = sp.csr_array(X) if kind == "csr" else X
+    problem = MarginProblem(data, y, np.ones(y.size) / y.size, "huber", 0.01, "free")
+    n_examined = {}
+    for method in ("lazy", "clusters"):
+        sums = _core.MarginSums(make_task(problem, None), method)
+        theta = np.ones(7)
+        for k in range(100):  # to and fro, in no plane
+            assert_exact(sums, problem, theta)
+            theta = theta + 0.01 * np.random.default_rng(k).normal(size=7)
+        n_examined[method] = sums.n_examined
+    assert n_examined["clusters"] < 0.5 * n_examined["lazy"]
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_rows_are_read_in_place(index: type) -> None:
     X, _ = make_data("csr", np.float32)
+    X.indptr = X.indptr.astype(index)
     rows = read_rows(X)
     before = rows.dots(np.ones(X.shape[1]))
     X.data[:] *= 2.0

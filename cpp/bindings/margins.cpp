@@ -32,11 +32,11 @@ template <class T> HeldRows hold_dense(const DenseArray<T>& X) {
   return held;
 }
 
-template <class T>
-HeldRows hold_csr(const FlatArray<T>& values, const Columns& columns, const Indices& starts,
-                  std::size_t n_columns) {
+template <class T, class Start>
+HeldRows hold_csr(const FlatArray<T>& values, const Columns& columns,
+                  const FlatArray<Start>& starts, std::size_t n_columns) {
   if (starts.size() == 0 || values.size() != columns.size() || starts.data()[0] != 0 ||
-      starts.data()[starts.size() - 1] != static_cast<std::int64_t>(values.size()))
+      static_cast<std::size_t>(starts.data()[starts.size() - 1]) != values.size())
     throw std::invalid_argument("The arrays do not form a CSR matrix: starts must run from 0 to "
                                 "the number of values, with one column per value.");
   for (std::size_t i = 1; i < starts.size(); ++i)
@@ -68,9 +68,12 @@ MarginMethod method_named(const std::string& name) {
     return MarginMethod::full;
   if (name == "lazy")
     return MarginMethod::lazy;
+  if (name == "clusters")
+    return MarginMethod::clusters;
   if (name == "sorted")
     return MarginMethod::sorted;
-  throw std::invalid_argument("The method is " + name + "; it must be full, lazy or sorted.");
+  throw std::invalid_argument("The method is " + name +
+                              "; it must be full, lazy, clusters or sorted.");
 }
 
 struct HeldSums {
@@ -176,27 +179,38 @@ nb::ndarray<nb::numpy, double> dots_of(const HeldRows& self, const Vector& w,
   return to_numpy(std::move(out), {rows.count});
 }
 
+nb::ndarray<nb::numpy, double> norms_of(const HeldRows& self) {
+  const std::size_t n = self.rows->size();
+  auto norms = std::make_unique_for_overwrite<double[]>(n);
+  for (std::size_t i = 0; i < n; ++i)
+    norms[i] = self.rows->norm(i);
+  return to_numpy(std::move(norms), {n});
+}
+
+template <class T, class Start> void bind_csr(nb::class_<HeldRows>& rows) {
+  rows.def_static("csr", &hold_csr<T, Start>, nb::arg("values").noconvert(), nb::arg("columns"),
+                  nb::arg("starts").noconvert(), nb::arg("n_columns"));
+}
+
 void bind_rows(nb::module_& m) {
-  nb::class_<HeldRows>(m, "MarginRows", "The rows of X, dense or CSR, read in place.")
-      .def_static("dense", &hold_dense<float>, nb::arg("X").noconvert())
+  nb::class_<HeldRows> rows(m, "MarginRows", "The rows of X, dense or CSR, read in place.");
+  rows.def_static("dense", &hold_dense<float>, nb::arg("X").noconvert())
       .def_static("dense", &hold_dense<double>, nb::arg("X").noconvert())
-      .def_static("csr", &hold_csr<float>, nb::arg("values").noconvert(), nb::arg("columns"),
-                  nb::arg("starts"), nb::arg("n_columns"))
-      .def_static("csr", &hold_csr<double>, nb::arg("values").noconvert(), nb::arg("columns"),
-                  nb::arg("starts"), nb::arg("n_columns"))
-      .def_prop_ro(
-          "norms", [](const HeldRows& self) { return to_numpy(self.rows->norms()); },
-          nb::rv_policy::move)
+      .def_prop_ro("norms", &norms_of, nb::rv_policy::move)
       .def("dots", &dots_of, nb::arg("w"), nb::arg("list").none() = nb::none(),
            "x_i'w of all rows, or of those listed.")
       .def("gram", &gram_of, nb::arg("weights"), nb::arg("has_bias") = false,
            "Lower triangle of sum_i weights_i x_i x_i', a feature of ones appended for a bias.");
+  bind_csr<float, std::int32_t>(rows);
+  bind_csr<float, std::int64_t>(rows);
+  bind_csr<double, std::int32_t>(rows);
+  bind_csr<double, std::int64_t>(rows);
   nb::class_<MarginLoss>(m, "MarginLoss", "Flat from high on, parabola, line up to low.")
       .def_static("hinge", &MarginLoss::hinge)
       .def_static("huber", &MarginLoss::huber, nb::arg("h"))
       .def_static("squared_hinge", &MarginLoss::squared_hinge);
   nb::class_<HeldTask>(m, "MarginTask", "Rows, labels, weights and loss.")
-      .def(nb::init<nb::object, Vector, Vector, const MarginLoss&>(), nb::arg("rows"),
+      .def(nb::init<nb::object, Signs, Strided, const MarginLoss&>(), nb::arg("rows"),
            nb::arg("labels"), nb::arg("weights"), nb::arg("loss"));
 }
 

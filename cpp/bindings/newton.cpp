@@ -3,12 +3,15 @@
 #include "arrays.hpp"
 #include "fold_paths.hpp"
 #include "held_margins.hpp"
+#include "hinge_gap.hpp"
 #include "margins_newton.hpp"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
+#include <tuple>
 
 namespace alphapath::bindings {
 
@@ -90,6 +93,24 @@ void bind_joint(nb::module_& m) {
           nb::arg("fold"));
 }
 
+using Array = nb::ndarray<nb::numpy, double>;
+
+std::tuple<double, Array, Array> hinge_sums(const HeldTask& self, const MarginLoss& smooth,
+                                            const Vector& theta) {
+  const std::size_t size = self.task.rows.n_columns() + 1;
+  if (theta.size() != size)
+    throw std::invalid_argument("theta has " + std::to_string(theta.size()) +
+                                " values; it must have " + std::to_string(size) + ".");
+  const HingeSums sums = [&] {
+    nb::gil_scoped_release release;
+    return sum_hinge(self.task, smooth, theta.data());
+  }();
+  auto moments = std::make_unique_for_overwrite<double[]>(2 * size);
+  for (std::size_t c = 0; c < 2; ++c)
+    std::copy(sums.moments[c].begin(), sums.moments[c].end(), moments.get() + c * size);
+  return {sums.losses, to_numpy(std::span(sums.alpha)), to_numpy(std::move(moments), {2, size})};
+}
+
 } // namespace
 
 void bind_newton(nb::module_& m) {
@@ -153,6 +174,9 @@ void bind_newton(nb::module_& m) {
       .def_prop_ro("n_crossings",
                    [](const HeldPath& p) { return p.path->state().counts().n_crossings; });
   bind_joint(m);
+  m.def("sum_hinge", &hinge_sums, nb::arg("task"), nb::arg("smooth"), nb::arg("theta"),
+        "Hinge losses at theta = (w, b); of the dual point that the smooth loss gives, for each "
+        "class (-1, +1), the sum of alpha and that of alpha y (x, 1).");
 }
 
 } // namespace alphapath::bindings

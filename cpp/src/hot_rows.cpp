@@ -7,39 +7,34 @@ namespace alphapath {
 namespace {
 
 // At most this share of the rows is copied: beyond it the copy neither fits a cache nor pays.
-constexpr std::size_t max_share = 6;
+constexpr std::size_t max_share = 16;
 constexpr std::size_t min_patience = 4;
 constexpr std::size_t max_patience = 256;
 
 } // namespace
 
-std::pair<HotRows::Part, HotRows::Part> HotRows::split(std::span<const std::int32_t> wanted) {
+std::pair<HotRows::Part, HotRows::Part> HotRows::split(std::span<std::int32_t> wanted) {
   if (n_cold_reads_ > patience_ * wanted.size() && wanted.size() * max_share <= rows_.size())
     pack(wanted);
   if (members_.empty()) {
     n_cold_reads_ += wanted.size();
     return {Part{&rows_, listed_rows({}), {}}, Part{&rows_, listed_rows(wanted), wanted}};
   }
-  hot_places_.resize(wanted.size());
-  hot_ids_.resize(wanted.size());
-  cold_ids_.resize(wanted.size());
   std::size_t n_hot = 0;
   std::size_t n_cold = 0;
   for (const std::int32_t i : wanted) {
     const std::int32_t place = place_[static_cast<std::size_t>(i)];
     hot_places_[n_hot] = place;
     hot_ids_[n_hot] = i;
-    cold_ids_[n_cold] = i;
+    wanted[n_cold] = i;
     n_hot += place >= 0;
     n_cold += place < 0;
   }
   n_hot_reads_ += n_hot;
   n_cold_reads_ += n_cold;
-  const auto first = [](const std::vector<std::int32_t>& list, std::size_t n) {
-    return std::span<const std::int32_t>(list.data(), n);
-  };
-  return {Part{packed_.get(), listed_rows(first(hot_places_, n_hot)), first(hot_ids_, n_hot)},
-          Part{&rows_, listed_rows(first(cold_ids_, n_cold)), first(cold_ids_, n_cold)}};
+  const auto cold = wanted.first(n_cold);
+  return {Part{packed_.get(), {hot_places_.data(), 0, n_hot}, {hot_ids_.data(), n_hot}},
+          Part{&rows_, listed_rows(cold), cold}};
 }
 
 void HotRows::pack(std::span<const std::int32_t> wanted) {
@@ -54,6 +49,8 @@ void HotRows::pack(std::span<const std::int32_t> wanted) {
   members_.assign(wanted.begin(), wanted.end());
   for (std::size_t k = 0; k < members_.size(); ++k)
     place_[static_cast<std::size_t>(members_[k])] = static_cast<std::int32_t>(k);
+  hot_places_.resize(members_.size() + 1);
+  hot_ids_.resize(members_.size() + 1);
   packed_.reset();
   packed_ = rows_.pack(members_);
 }

@@ -23,9 +23,9 @@ public:
     std::span<const std::int32_t> ids;
   };
 
-  /// `wanted` (increasing row numbers), in two parts: packed ones first. Packs anew where that has
-  /// become cheaper than to go on reading scattered rows.
-  std::pair<Part, Part> split(std::span<const std::int32_t> wanted);
+  /// `wanted` (increasing row numbers), in two parts: packed ones first; the others take its
+  /// place. Packs anew where that has become cheaper than to go on reading scattered rows.
+  std::pair<Part, Part> split(std::span<std::int32_t> wanted);
 
 private:
   void pack(std::span<const std::int32_t> wanted);
@@ -34,8 +34,8 @@ private:
   std::unique_ptr<MarginRows> packed_;
   std::vector<std::int32_t> place_; // of each row among the packed ones, or -1
   std::vector<std::int32_t> members_;
-  std::vector<std::int32_t> hot_places_, hot_ids_, cold_ids_;
-  std::size_t n_cold_reads_ = 0; // since the last packing
+  std::vector<std::int32_t> hot_places_, hot_ids_; // one more than members
+  std::size_t n_cold_reads_ = 0;                   // since the last packing
   std::size_t n_hot_reads_ = 0;
   std::size_t patience_ = 4;
 };

@@ -16,7 +16,7 @@ constexpr std::size_t lanes = simd::n_together;
 JointPaths::JointPaths(const std::vector<MarginTask>& tasks, const NewtonPathOptions& options,
                        const std::vector<const double*>& grams)
     : FoldPaths(tasks, options), needs_values_(!options.are_signs_enough),
-      bounds_(extended_norms(task_.rows, has_bias_)), together_(task_.rows.n_columns() * lanes) {
+      bounds_(task_.rows, has_bias_), together_(task_.rows.n_columns() * lanes) {
   std::fill_n(together_.data(), together_.size(), 0.0);
   NewtonPathOptions joint = options;
   joint.is_joint = true;

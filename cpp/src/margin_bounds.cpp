@@ -29,16 +29,22 @@ void normalise(std::vector<double>& v, double smallest) {
 
 } // namespace
 
-MarginBounds::MarginBounds(std::span<const double> norms, std::size_t n_columns)
-    : n_(norms.size()), reach_(padded(n_)), norm_(padded(n_)), along_(padded(n_)),
-      across_(padded(n_)), found_(padded(n_)), last_w_(n_columns, 0.0), last_step_(n_columns, 0.0),
-      step_before_(n_columns, 0.0), v_(n_columns, 0.0), u_(n_columns, 0.0) {
+MarginBounds::MarginBounds(const MarginRows& rows, bool has_clusters)
+    : n_(rows.size()), reach_(padded(n_)), norm_(padded(n_)), along_(padded(n_)),
+      across_(padded(n_)), found_(padded(n_)), last_w_(rows.n_columns(), 0.0), last_step_(last_w_),
+      step_before_(last_w_), v_(last_w_), u_(last_w_) {
+  if (has_clusters) {
+    clusters_ = std::make_unique<RowClusters>(rows);
+    longest_centre_ = clusters_->longest();
+  }
   for (std::size_t i = 0; i < padded(n_); ++i) {
     const bool is_row = i < n_;
-    norm_[i] = is_row ? static_cast<float>(norms[i] * (1.0 + outward)) : 0.0f;
+    const double norm = is_row ? rows.norm(i) : 0.0;
+    const double radius = is_row && clusters_ ? clusters_->radius(rows, i, norm) : norm;
+    norm_[i] = static_cast<float>(radius * (1.0 + outward));
     reach_[i] = static_cast<float>(is_row ? never : always);
     along_[i] = across_[i] = 0.0f;
-    max_norm_ = std::max(max_norm_, is_row ? norms[i] : 0.0);
+    max_norm_ = std::max(max_norm_, norm);
   }
 }
 
@@ -56,6 +62,8 @@ void MarginBounds::move_to(const double* w, double bias) {
   run_ += ahead;
   drift_ += sideways;
   bias_ = bias;
+  if (clusters_)
+    clusters_->move_by(last_step_, ahead, sideways);
   if (distance_run() * max_norm_ > max_drift)
     rebase();
   round_outwards();
@@ -67,7 +75,8 @@ double MarginBounds::distance_run() const {
 
 void MarginBounds::round_outwards() {
   scan_path_ = static_cast<float>(path_ + outward * distance_run());
-  scan_slack_ = static_cast<float>(outward * std::abs(bias_));
+  // What is known of a row is as large as its centre allows, however close to it the row is.
+  scan_slack_ = static_cast<float>(outward * (std::abs(bias_) + longest_centre_ * distance_run()));
 }
 
 MarginBounds::Plane MarginBounds::begin_plane() {
@@ -80,7 +89,9 @@ MarginBounds::Plane MarginBounds::begin_plane() {
     u_[j] -= common * v_[j];
   // What is parallel but for rounding has no direction of its own.
   normalise(u_, 1e-6 * size);
-  path_ = run_ = drift_ = 0.0;
+  if (clusters_)
+    clusters_->set_plane(v_, u_);
+  begin_path();
   round_outwards();
   return {v_.data(), u_.data()};
 }
@@ -88,7 +99,8 @@ MarginBounds::Plane MarginBounds::begin_plane() {
 void MarginBounds::set(std::size_t i, double distance, double sign) {
   const double norm = std::abs(norm_[i]);
   norm_[i] = static_cast<float>(std::copysign(norm, sign));
-  const double size = std::abs(distance) + 2.0 + norm * distance_run() + std::abs(bias_);
+  const double size =
+      std::abs(distance) + 2.0 + std::abs(bias_) + (norm + longest_centre_) * distance_run();
   reach_[i] = static_cast<float>(distance + norm * path_ -
                                  std::copysign(1.0, sign) * (bias_ + shift_of(i)) - outward * size);
 }
@@ -98,7 +110,8 @@ bool MarginBounds::is_proven(std::size_t i) const {
   return reach_[i] - std::abs(norm_[i]) * static_cast<double>(scan_path_) + shift > scan_slack_;
 }
 
-std::span<const std::int32_t> MarginBounds::find_unproven() {
+std::span<std::int32_t> MarginBounds::find_unproven() {
+  const auto moves = clusters_ ? clusters_->moves() : std::array<float, simd::n_centres>{};
   const simd::BoundScan scan{.reach = reach_.data(),
                              .norm = norm_.data(),
                              .along = along_.data(),
@@ -108,7 +121,9 @@ std::span<const std::int32_t> MarginBounds::find_unproven() {
                              .run = static_cast<float>(run_),
                              .drift = static_cast<float>(drift_),
                              .bias = static_cast<float>(bias_),
-                             .slack = scan_slack_};
+                             .slack = scan_slack_,
+                             .cluster = clusters_ ? clusters_->own() : nullptr,
+                             .moves = moves.data()};
   const std::size_t n_found = ALPHAPATH_DISPATCH(scan_bounds)(scan, found_.data());
   return {found_.data(), n_found};
 }
@@ -117,12 +132,18 @@ void MarginBounds::rebase() {
   for (std::size_t i = 0; i < n_; ++i) {
     const double reach = reach_[i];
     const double norm = std::abs(norm_[i]);
-    const double size = std::abs(reach) + norm * distance_run();
+    const double size = std::abs(reach) + (norm + longest_centre_) * distance_run();
     if (std::isfinite(reach))
       reach_[i] = static_cast<float>(reach - norm * path_ +
                                      std::copysign(1.0, norm_[i]) * shift_of(i) - outward * size);
   }
+  begin_path();
+}
+
+void MarginBounds::begin_path() {
   path_ = run_ = drift_ = 0.0;
+  if (clusters_)
+    clusters_->reset();
 }
 
 } // namespace alphapath

@@ -12,14 +12,18 @@
 // across_i = u'x_i; shift_i = bias + along_i run + across_i drift; sign_i the sign with which
 // w'x_i + b carries row i away from the kink. Proven means
 //   reach_i - |x_i| path + sign_i shift_i > 0,
-// where reach_i = distance_i + |x_i| path - sign_i shift_i at the time of reference.
+// where reach_i = distance_i + |x_i| path - sign_i shift_i at the time of reference. With clusters
+// (row_clusters.hpp) |x_i - c| takes the place of |x_i|, and shift_i includes what c knows.
 #pragma once
 
 #include "buffer.hpp"
+#include "margin_rows.hpp"
+#include "row_clusters.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -30,7 +34,7 @@ public:
   static constexpr double never = -std::numeric_limits<double>::infinity();
   static constexpr double always = std::numeric_limits<double>::infinity();
 
-  MarginBounds(std::span<const double> norms, std::size_t n_columns);
+  MarginBounds(const MarginRows& rows, bool has_clusters);
 
   /// w moves to a new place; what was proven for the old one may no longer be.
   void move_to(const double* w, double bias);
@@ -52,25 +56,29 @@ public:
   /// Whether row i is still where it was.
   bool is_proven(std::size_t i) const;
 
-  /// The rows without proof, in order; valid until the next call.
-  std::span<const std::int32_t> find_unproven();
+  /// The rows without proof, in order; the caller's until the next call.
+  std::span<std::int32_t> find_unproven();
 
   std::size_t size() const { return n_; }
 
 private:
   double shift_of(std::size_t i) const {
-    return static_cast<double>(along_[i]) * run_ + static_cast<double>(across_[i]) * drift_;
+    const double move = clusters_ ? clusters_->move_of(i) : 0.0;
+    return static_cast<double>(along_[i]) * run_ + static_cast<double>(across_[i]) * drift_ + move;
   }
   double distance_run() const;
+  void begin_path();
   void rebase();
   void round_outwards();
 
   std::size_t n_;
   Buffer<float> reach_;
-  Buffer<float> norm_; // its sign is sign_i
+  Buffer<float> norm_; // |x_i| or |x_i - c|; its sign is sign_i
   Buffer<float> along_, across_;
   Buffer<std::int32_t> found_;
   std::vector<double> last_w_, last_step_, step_before_, v_, u_;
+  std::unique_ptr<RowClusters> clusters_; // or null
+  double longest_centre_ = 0.0;
   double max_norm_ = 0.0;
   double path_ = 0.0;
   double run_ = 0.0;

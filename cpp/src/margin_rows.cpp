@@ -16,6 +16,13 @@ std::size_t row_at(const RowList& rows, std::size_t k) {
   return rows.list != nullptr ? static_cast<std::size_t>(rows.list[k]) : rows.first + k;
 }
 
+template <class T> double length_of(std::span<const T> row) {
+  double sum = 0.0;
+  for (const T value : row)
+    sum += double(value) * double(value);
+  return std::sqrt(sum);
+}
+
 // With more of each row filled than this, blocks of rows times BLAS beat row by row.
 constexpr double dense_share = 0.15;
 constexpr std::size_t panel_rows = 192;
@@ -49,26 +56,22 @@ void add_outer_by_panels(const RowList& rows, const double* coef, Triangle G, st
 
 template <class T> class DenseMarginRows final : public MarginRows {
 public:
-  DenseMarginRows(const DenseRows<T>& rows, std::size_t n) : MarginRows(rows.n_columns), x_(rows) {
+  DenseMarginRows(const DenseRows<T>& rows, std::size_t n)
+      : MarginRows(n, rows.n_columns), x_(rows) {
     row_length_ = static_cast<double>(rows.n_columns);
-    norms_.resize(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      double sum = 0.0;
-      for (std::size_t j = 0; j < n_columns_; ++j)
-        sum += double(row(i)[j]) * double(row(i)[j]);
-      norms_[i] = std::sqrt(sum);
-    }
   }
 
-  explicit DenseMarginRows(Buffer<T> values, std::size_t n_columns)
-      : MarginRows(n_columns), x_{values.data(), n_columns}, own_(std::move(values)) {}
+  explicit DenseMarginRows(AlignedVector<T> values, std::size_t n, std::size_t n_columns)
+      : MarginRows(n, n_columns), x_{values.data(), n_columns}, own_(std::move(values)) {}
+
+  double norm(std::size_t i) const override { return length_of<T>({row(i), n_columns_}); }
 
   std::unique_ptr<MarginRows> pack(std::span<const std::int32_t> rows) const override {
-    Buffer<T> values(rows.size() * n_columns_);
+    AlignedVector<T> values(rows.size() * n_columns_);
     for (std::size_t k = 0; k < rows.size(); ++k)
       std::copy_n(row(static_cast<std::size_t>(rows[k])), n_columns_,
                   values.data() + k * n_columns_);
-    return std::make_unique<DenseMarginRows>(std::move(values), n_columns_);
+    return std::make_unique<DenseMarginRows>(std::move(values), rows.size(), n_columns_);
   }
 
   void dots(const RowList& rows, const double* w, double* out) const override {
@@ -130,48 +133,43 @@ private:
   const T* row(std::size_t i) const { return x_.values + i * n_columns_; }
 
   DenseRows<T> x_;
-  Buffer<T> own_;
+  AlignedVector<T> own_;
 };
 
 template <class T> class CsrMarginRows final : public MarginRows {
 public:
   CsrMarginRows(const CsrRows<T>& rows, std::size_t n, std::size_t n_columns)
-      : MarginRows(n_columns), x_(rows) {
-    norms_.resize(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      double sum = 0.0;
-      for (std::int64_t k = x_.starts[i]; k < x_.starts[i + 1]; ++k)
-        sum += double(x_.values[k]) * double(x_.values[k]);
-      norms_[i] = std::sqrt(sum);
-    }
+      : MarginRows(n, n_columns), x_(rows) {
     row_length_ = n == 0 ? 0.0 : double(x_.starts[n] - x_.starts[0]) / double(n);
   }
 
-  /// Memory of its own, already filled.
+  /// Memory of its own, already filled. No Buffers: of these some megabytes would be kept for
+  /// others, and copies of rows are made seldom.
   struct Owned {
-    Buffer<T> values;
-    Buffer<std::int32_t> columns;
-    Buffer<std::int64_t> starts;
+    AlignedVector<T> values;
+    AlignedVector<std::int32_t> columns;
+    std::vector<std::int64_t> starts;
   };
 
   explicit CsrMarginRows(Owned own, std::size_t n_columns)
-      : MarginRows(n_columns), x_{own.values.data(), own.columns.data(), own.starts.data()},
-        own_(std::move(own)) {}
+      : MarginRows(own.starts.size() - 1, n_columns),
+        x_{own.values.data(), own.columns.data(), own.starts.data()}, own_(std::move(own)) {}
+
+  double norm(std::size_t i) const override {
+    return length_of<T>({x_.values + x_.starts[i], length(i)});
+  }
 
   std::unique_ptr<MarginRows> pack(std::span<const std::int32_t> rows) const override {
-    const auto length = [&](std::int32_t i) { return x_.starts[i + 1] - x_.starts[i]; };
-    std::int64_t total = 0;
+    std::size_t total = 0;
     for (std::int32_t i : rows)
-      total += length(i);
-    Owned own{Buffer<T>(static_cast<std::size_t>(total)),
-              Buffer<std::int32_t>(static_cast<std::size_t>(total)),
-              Buffer<std::int64_t>(rows.size() + 1)};
-    own.starts[0] = 0;
+      total += length(static_cast<std::size_t>(i));
+    Owned own{AlignedVector<T>(total), AlignedVector<std::int32_t>(total),
+              std::vector<std::int64_t>(rows.size() + 1)};
     for (std::size_t k = 0; k < rows.size(); ++k) {
-      const std::int64_t from = x_.starts[rows[k]];
-      std::copy_n(x_.values + from, length(rows[k]), own.values.data() + own.starts[k]);
-      std::copy_n(x_.columns + from, length(rows[k]), own.columns.data() + own.starts[k]);
-      own.starts[k + 1] = own.starts[k] + length(rows[k]);
+      const std::size_t i = static_cast<std::size_t>(rows[k]);
+      std::copy_n(x_.values + x_.starts[i], length(i), own.values.data() + own.starts[k]);
+      std::copy_n(x_.columns + x_.starts[i], length(i), own.columns.data() + own.starts[k]);
+      own.starts[k + 1] = own.starts[k] + static_cast<std::int64_t>(length(i));
     }
     return std::make_unique<CsrMarginRows>(std::move(own), n_columns_);
   }
@@ -199,7 +197,8 @@ public:
   }
 
   void copy_rows(std::span<const std::int32_t> rows, bool has_bias, FloatRows& to) const override {
-    for (std::int32_t i : rows) {
+    for (std::int32_t row : rows) {
+      const std::size_t i = static_cast<std::size_t>(row);
       const std::int64_t first = x_.starts[i], end = x_.starts[i + 1];
       to.columns.insert(to.columns.end(), x_.columns + first, x_.columns + end);
       to.values.insert(to.values.end(), x_.values + first, x_.values + end);
@@ -247,6 +246,10 @@ public:
   }
 
 private:
+  std::size_t length(std::size_t i) const {
+    return static_cast<std::size_t>(x_.starts[i + 1] - x_.starts[i]);
+  }
+
   CsrRows<T> x_;
   Owned own_;
 };

@@ -17,6 +17,8 @@ namespace alphapath {
 using simd::CsrRows;
 using simd::DenseRows;
 using simd::RowList;
+using simd::RowSigns;
+using simd::RowWeights;
 
 inline RowList all_rows(std::size_t first, std::size_t count) {
   return {nullptr, first, count};
@@ -52,10 +54,10 @@ class MarginRows {
 public:
   virtual ~MarginRows() = default;
 
-  std::size_t size() const { return norms_.size(); }
+  std::size_t size() const { return n_; }
   std::size_t n_columns() const { return n_columns_; }
-  /// Euclidean length of each row.
-  std::span<const double> norms() const { return norms_; }
+  /// Euclidean length of row i, from its values: who needs it often keeps it, as it needs it.
+  virtual double norm(std::size_t i) const = 0;
   /// Stored values per row, on average.
   double row_length() const { return row_length_; }
 
@@ -73,15 +75,14 @@ public:
   virtual void add_rows(const RowList& rows, const double* coef, double* sum) const = 0;
   /// Coordinate steps of the dual over the rows, one after the other.
   virtual void sweep_dual(const RowList& rows, simd::DualSweep& sweep) const = 0;
-  /// A copy of some rows, side by side in memory. It has no norms.
+  /// A copy of some rows, side by side in memory.
   virtual std::unique_ptr<MarginRows> pack(std::span<const std::int32_t> rows) const = 0;
   /// G += sum_k coef[k] x_k x_k' over the listed rows.
   virtual void add_outer(const RowList& rows, const double* coef, Triangle G) const = 0;
 
 protected:
-  MarginRows(std::size_t n_columns) : n_columns_(n_columns) {}
-  std::size_t n_columns_;
-  std::vector<double> norms_;
+  MarginRows(std::size_t n, std::size_t n_columns) : n_(n), n_columns_(n_columns) {}
+  std::size_t n_, n_columns_;
   double row_length_ = 0.0;
 };
 

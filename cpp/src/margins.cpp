@@ -86,7 +86,9 @@ std::unique_ptr<MarginSums> make_margin_sums(const MarginTask& task, MarginMetho
                                              std::size_t n_threads) {
   switch (method) {
   case MarginMethod::lazy:
-    return make_lazy_sums(task, n_threads);
+    return make_lazy_sums(task, n_threads, false);
+  case MarginMethod::clusters:
+    return make_lazy_sums(task, n_threads, true);
   case MarginMethod::sorted:
     return make_sorted_sums(task, n_threads);
   default:

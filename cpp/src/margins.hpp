@@ -3,10 +3,12 @@
 // Given rows x_i, labels y_i in {-1, +1}, weights s_i >= 0 (0 = held out) and a loss l, evaluate
 //   value    = sum_i s_i l(m_i),             m_i = y_i (w'x_i + b)
 //   gradient = sum_i s_i l'(m_i) y_i (x_i, 1)
-// exactly, at one (w, b) after the other. Three ways give the same numbers:
+// exactly, at one (w, b) after the other. Four ways give the same numbers:
 //   full    every margin, every time;
 //   lazy    each row remembers how far its margin was from the nearest kink of the loss when it was
 //           last computed, and is left alone while w can not have carried it there;
+//   clusters the same, where the centre of a cluster of rows says how far w carried it, and only
+//           the distance of the row from it has to be bounded;
 //   sorted  Algorithms 1 and 2 of Guillory and Bilmes, "Practical Methods for Exploiting Bounds on
 //           Change in the Margin": rows sorted by a stored margin, one bound for all.
 #pragma once
@@ -51,8 +53,8 @@ struct MarginLoss {
 /// What is summed; keeps no arrays alive.
 struct MarginTask {
   const MarginRows& rows;
-  std::span<const double> labels;
-  std::span<const double> weights;
+  RowSigns labels;
+  RowWeights weights;
   MarginLoss loss;
 };
 
@@ -80,11 +82,12 @@ protected:
   MarginCounts counts_;
 };
 
-enum class MarginMethod { full, lazy, sorted };
+enum class MarginMethod { full, lazy, clusters, sorted };
 
 std::unique_ptr<MarginSums> make_margin_sums(const MarginTask& task, MarginMethod method,
                                              std::size_t n_threads);
-std::unique_ptr<MarginSums> make_lazy_sums(const MarginTask& task, std::size_t n_threads);
+std::unique_ptr<MarginSums> make_lazy_sums(const MarginTask& task, std::size_t n_threads,
+                                           bool has_clusters);
 std::unique_ptr<MarginSums> make_sorted_sums(const MarginTask& task, std::size_t n_threads);
 
 /// Every margin: value and gradient, and the margins themselves where `margins` is not null. The

@@ -1,13 +1,13 @@
 #include "margins_dual.hpp"
 
 #include "alphapath/box_problem.hpp"
-#include "buffer.hpp"
 #include "simd/isa.hpp"
 #include "split_mix.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
 
 namespace alphapath {
@@ -31,17 +31,22 @@ class DualDescent {
 public:
   DualDescent(const MarginTask& task, std::span<const double> start, const DualOptions& options)
       : task_(task), options_(options), n_(task.rows.size()), d_(task.rows.n_columns()),
-        blocks_((n_ + block - 1) / block), kept_(n_), margins_(options.uses_bounds ? n_ : 0),
-        reach_(options.uses_bounds ? n_ : 0), random_(options.seed) {
+        blocks_((n_ + block - 1) / block), kept_(new std::int32_t[n_]),
+        margins_(options.uses_bounds ? n_ : 0), reach_(options.uses_bounds ? n_ : 0),
+        random_(options.seed) {
     result_.alpha.assign(n_, 0.0);
     std::copy(start.begin(), start.end(), result_.alpha.begin());
     result_.theta.assign(d_ + 1, 0.0);
     reference_.assign(d_ + 1, 0.0);
     std::iota(blocks_.begin(), blocks_.end(), 0);
-    n_present_ = std::ranges::count_if(task.weights, [](double c) { return c > 0.0; });
-    sweep_.labels = task.labels.data();
-    sweep_.upper = task.weights.data();
-    sweep_.norms = task.rows.norms().data();
+    norms_.resize(n_);
+    for (std::size_t i = 0; i < n_; ++i) {
+      norms_[i] = task.rows.norm(i);
+      n_present_ += task.weights[i] > 0.0;
+    }
+    sweep_.labels = task.labels;
+    sweep_.upper = task.weights;
+    sweep_.norms = norms_.data();
     sweep_.bias_square = options.has_bias ? 1.0 : 0.0;
     sweep_.alpha = result_.alpha.data();
     sweep_.theta = result_.theta.data();
@@ -71,7 +76,7 @@ private:
   Status iterate(Watch& watch) {
     prepare_sweep();
     shuffle(std::span(blocks_), random_);
-    sweep_.kept = kept_.data();
+    sweep_.kept = kept_.get();
     if (!sweep_all(watch))
       return stopped(watch);
     sweep_.kept = nullptr;
@@ -90,7 +95,7 @@ private:
     if (options_.max_examined >= 0 && is_hopeless(met, dual))
       return Status::iteration_limit;
     const double enough = std::max(inner_share * met, least_inner * options_.tol * dual);
-    const std::span kept = std::span(kept_.data(), sweep_.n_kept);
+    const std::span kept = std::span(kept_.get(), sweep_.n_kept);
     for (int k = 0; k < max_inner; ++k) {
       shuffle(kept, random_);
       if (!sweep_few(kept, watch))
@@ -249,8 +254,9 @@ private:
   std::size_t n_, d_;
   std::int64_t n_present_ = 0; // rows of positive weight
   std::vector<std::int32_t> blocks_;
-  Buffer<std::int32_t> kept_; // room for all, of which what is never touched costs nothing
-  std::vector<double> margins_;
+  // Room for all rows; what is never touched costs nothing.
+  std::unique_ptr<std::int32_t[]> kept_;
+  std::vector<double> norms_, margins_;
   std::vector<float> reach_;
   std::vector<double> reference_, last_;
   std::uint64_t random_;

@@ -17,16 +17,16 @@ namespace {
 
 // With more rows than this without proof a plain pass is cheaper.
 constexpr double max_unproven = 0.6;
-constexpr std::int64_t max_back_off = 64;
+// Evaluations without bounds after a vain try, which costs about three passes, and their growth.
+constexpr std::int64_t max_back_off = 64, back_off_growth = 4;
 // In rows examined, for every row there is.
 constexpr double rebuild_cost = 1.0;
 
 class LazySums final : public MarginSums {
 public:
-  LazySums(const MarginTask& task, std::size_t n_threads)
-      : MarginSums(task), pass_(task, n_threads), bounds_(task.rows.norms(), task.rows.n_columns()),
-        hot_(task.rows), segment_(task.rows.size(), Segment::absent),
-        linear_sum_(task.rows.n_columns() + 1) {}
+  LazySums(const MarginTask& task, std::size_t n_threads, bool has_clusters)
+      : MarginSums(task), pass_(task, n_threads), bounds_(task.rows, has_clusters), hot_(task.rows),
+        segment_(task.rows.size(), Segment::absent), linear_sum_(task.rows.n_columns() + 1) {}
 
   double evaluate(const double* w, double b, double* gradient) override {
     ++counts_.n_evaluations;
@@ -43,7 +43,7 @@ public:
     if (static_cast<double>(unproven.size()) > max_unproven * static_cast<double>(n)) {
       is_built_ = false;
       n_plain_ = back_off_ - 1;
-      back_off_ = std::min(2 * back_off_, max_back_off);
+      back_off_ = std::min(back_off_growth * back_off_, max_back_off);
       counts_.n_examined += n;
       return pass_(w, b, gradient);
     }
@@ -183,8 +183,9 @@ private:
 
 } // namespace
 
-std::unique_ptr<MarginSums> make_lazy_sums(const MarginTask& task, std::size_t n_threads) {
-  return std::make_unique<LazySums>(task, n_threads);
+std::unique_ptr<MarginSums> make_lazy_sums(const MarginTask& task, std::size_t n_threads,
+                                           bool has_clusters) {
+  return std::make_unique<LazySums>(task, n_threads, has_clusters);
 }
 
 } // namespace alphapath

@@ -37,7 +37,7 @@ double norm(const std::vector<double>& v) {
 
 double share_of_rarer_class(const MarginTask& task) {
   double positive = 0.0, total = 0.0;
-  for (std::size_t i = 0; i < task.labels.size(); ++i) {
+  for (std::size_t i = 0; i < task.rows.size(); ++i) {
     total += task.weights[i];
     positive += task.labels[i] > 0.0 ? task.weights[i] : 0.0;
   }

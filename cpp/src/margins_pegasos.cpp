@@ -29,7 +29,7 @@ public:
       : task_(task), w_(task.rows.n_columns()), rows_(task.rows.size()) {
     for (std::size_t i = 0; i < rows_.size(); ++i)
       rows_[i].norm =
-          static_cast<float>(std::copysign(task.rows.norms()[i] * (1.0 + 1e-6), task.labels[i]));
+          static_cast<float>(std::copysign(task.rows.norm(i) * (1.0 + 1e-6), task.labels[i]));
   }
 
   void store(const std::vector<double>& theta) {
@@ -63,7 +63,7 @@ public:
   }
 
   double distance() const { return distance_; }
-  double scale() const { return scale_; }
+  double norm(std::size_t i) const { return std::abs(rows_[i].norm); }
 
   /// +1: surely beyond 1; -1: surely before it; 0: not known. Floats are rounded against the proof.
   int side_of(std::size_t i) const {
@@ -98,8 +98,8 @@ public:
         wanted_(options.n_sampled + 1), coef_(options.n_sampled), dots_(options.n_sampled),
         sample_(options.n_sampled) {
     double total = 0.0;
-    for (double s : task.weights)
-      total += s;
+    for (std::size_t i = 0; i < task.rows.size(); ++i)
+      total += task.weights[i];
     mean_ = total / static_cast<double>(task.rows.size());
     result_.theta.assign(d_ + 1, 0.0);
     random_ = options.seed;
@@ -211,7 +211,7 @@ private:
     for (std::size_t k = 0; k < sample_.size(); ++k) {
       const std::size_t i = static_cast<std::size_t>(sample_[k]);
       const double m = task_.labels[i] * (dots_[k] + bias);
-      n_spared += std::abs(m - 1.0) > stored_.distance() * task_.rows.norms()[i];
+      n_spared += std::abs(m - 1.0) > stored_.distance() * stored_.norm(i);
     }
     stored_.remember(result_.theta);
     if (static_cast<double>(n_spared) > least_promise * static_cast<double>(sample_.size()))

@@ -42,8 +42,8 @@ public:
     for (std::size_t i = 0; i < task.rows.size(); ++i)
       if (task.weights[i] > 0.0)
         lists_[task.labels[i] > 0.0].rows.push_back(static_cast<std::int32_t>(i));
-    for (double norm : task.rows.norms())
-      max_norm_ = std::max(max_norm_, norm);
+    for (std::size_t i = 0; i < task.rows.size(); ++i)
+      max_norm_ = std::max(max_norm_, task.rows.norm(i));
     for (SortedList& list : lists_)
       list.margins.resize(list.rows.size());
   }

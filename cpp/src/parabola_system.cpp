@@ -18,11 +18,10 @@ bool ParabolaSystem::is_better(const SegmentState& state, double C) {
     return false;
   const std::vector<double>& weights = state.parabola_weights();
   const double weight = *std::max_element(weights.begin(), weights.end());
-  const auto norms = state.task().rows.norms();
-  double square = 0.0;
+  double longest = 0.0;
   for (const std::int32_t i : state.parabola_rows())
-    square = std::max(square, norms[static_cast<std::size_t>(i)]);
-  return 2.0 * C * state.loss().curvature * weight * (square * square + 1.0) > steep;
+    longest = std::max(longest, state.task().rows.norm(static_cast<std::size_t>(i)));
+  return 2.0 * C * state.loss().curvature * weight * (longest * longest + 1.0) > steep;
 }
 
 /// gram_ = A P^-1 A', the free bias left out; border_ = y.

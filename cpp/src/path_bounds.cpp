@@ -16,10 +16,12 @@ constexpr float unproven = -std::numeric_limits<float>::infinity();
 
 } // namespace
 
-PathBounds::PathBounds(std::span<const double> norms)
-    : n_(norms.size()), reach_(padded(n_)), norm_(padded(n_)), found_(padded(n_)) {
+PathBounds::PathBounds(const MarginRows& rows, bool has_bias)
+    : n_(rows.size()), reach_(padded(n_)), norm_(padded(n_)), found_(padded(n_)) {
   for (std::size_t i = 0; i < padded(n_); ++i) {
-    norm_[i] = i < n_ ? static_cast<float>(norms[i] * (1.0 + outward)) : 0.0f;
+    const double norm = i < n_ ? rows.norm(i) : 0.0;
+    const double whole = has_bias ? std::sqrt(norm * norm + 1.0) : norm;
+    norm_[i] = i < n_ ? static_cast<float>(whole * (1.0 + outward)) : 0.0f;
     reach_[i] = i < n_ ? unproven : -unproven;
     max_norm_ = std::max(max_norm_, static_cast<double>(norm_[i]));
   }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "buffer.hpp"
+#include "margin_rows.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -17,8 +18,8 @@ namespace alphapath {
 
 class PathBounds {
 public:
-  /// Nothing is proven yet. `norms` are those of x, with its 1 for a bias.
-  explicit PathBounds(std::span<const double> norms);
+  /// Nothing is proven yet. x ends in 1 where there is a bias.
+  PathBounds(const MarginRows& rows, bool has_bias);
 
   /// Every model moved by at most `length`.
   void move_by(double length);

@@ -25,14 +25,6 @@ std::size_t row_at(const RowList& rows, std::size_t k) {
 
 } // namespace
 
-std::vector<double> extended_norms(const MarginRows& rows, bool has_bias) {
-  std::vector<double> norms(rows.norms().begin(), rows.norms().end());
-  if (has_bias)
-    for (double& norm : norms)
-      norm = std::sqrt(norm * norm + 1.0);
-  return norms;
-}
-
 void ParabolaMoments::reset(std::size_t size, bool keeps_gram) {
   weight = 0.0;
   sum.assign(size, 0.0);
@@ -81,7 +73,7 @@ SegmentState::SegmentState(const MarginTask& task, bool has_bias, bool keeps_gra
     for (std::size_t i = 0; i < segment_.size(); ++i)
       segment_[i] = task.weights[i] > 0.0 ? Segment::quadratic : Segment::absent;
   else
-    bounds_ = std::make_unique<PathBounds>(extended_norms(task.rows, has_bias));
+    bounds_ = std::make_unique<PathBounds>(task.rows, has_bias);
   parabola_gradient_.resize(theta_.size());
   rebuild(gram);
 }

@@ -25,9 +25,6 @@
 
 namespace alphapath {
 
-/// |x_i|, with a last entry of 1 for a bias.
-std::vector<double> extended_norms(const MarginRows& rows, bool has_bias);
-
 struct SegmentCounts {
   std::int64_t n_moves = 0;
   std::int64_t n_examined = 0;

@@ -1,4 +1,5 @@
-// Small data for the primal solvers in all four layouts, and the sums they must give, term by term.
+// Small data for the primal solvers in all four layouts (CSR with row starts of either width), and
+// the sums they must give, term by term.
 #pragma once
 
 #include "numbers.hpp"
@@ -19,7 +20,7 @@ public:
   enum class Layout { dense_double, dense_float, csr_double, csr_float };
 
   MarginData(Layout layout, std::size_t n, std::size_t d)
-      : n_rows(n), n_columns(d), labels(n), weights(n), layout_(layout) {
+      : n_rows(n), n_columns(d), labels(n), weights(n), signs_(n), layout_(layout) {
     const std::vector<double> x = numbers(n * d), noise = numbers(n + 7);
     values_.resize(n * d);
     for (std::size_t i = 0; i < n; ++i) {
@@ -34,7 +35,7 @@ public:
         values_[i * d + j] = static_cast<double>(static_cast<float>(value));
         score += j % 2 == 0 ? value : -0.5 * value;
       }
-      labels[i] = score > 0 ? 1.0 : -1.0;
+      labels[i] = signs_[i] = score > 0 ? 1 : -1;
       weights[i] = i % 7 == 3 ? 0.0 : 0.5 + static_cast<double>(i % 5);
     }
     store();
@@ -42,7 +43,10 @@ public:
 
   double at(std::size_t i, std::size_t j) const { return values_[i * n_columns + j]; }
   const MarginRows& rows() const { return *rows_; }
-  MarginTask task(const MarginLoss& loss) const { return {*rows_, labels, weights, loss}; }
+  RowSigns signs() const { return {signs_.data()}; }
+  MarginTask task(const MarginLoss& loss) const {
+    return {*rows_, signs(), {weights.data(), 1}, loss};
+  }
 
   /// y_i (w'x_i + b), theta = (w, b).
   double margin(std::size_t i, const std::vector<double>& theta) const {
@@ -86,7 +90,13 @@ private:
         }
       starts_.push_back(static_cast<std::int64_t>(values.size()));
     }
-    rows_ = make_csr_rows<T>({values.data(), columns_.data(), starts_.data()}, n_rows, n_columns);
+    if (layout_ == Layout::csr_double) {
+      rows_ = make_csr_rows<T>({values.data(), columns_.data(), starts_.data()}, n_rows, n_columns);
+      return;
+    }
+    narrow_starts_.assign(starts_.begin(), starts_.end());
+    rows_ = make_csr_rows<T>({values.data(), columns_.data(), narrow_starts_.data()}, n_rows,
+                             n_columns);
   }
 
   void store() {
@@ -97,10 +107,11 @@ private:
       keep(floats_, is_sparse);
   }
 
+  std::vector<std::int8_t> signs_;
   Layout layout_;
   std::vector<double> values_, doubles_;
   std::vector<float> floats_;
-  std::vector<std::int32_t> columns_;
+  std::vector<std::int32_t> columns_, narrow_starts_;
   std::vector<std::int64_t> starts_;
   std::unique_ptr<MarginRows> rows_;
 };

@@ -62,7 +62,7 @@ struct FoldData {
       if (i % 6 < 5) // the rest is held out by none
         weights[i % 6][i] = 0.0;
     for (const auto& own : weights)
-      tasks.push_back({data.rows(), data.labels, own, MarginLoss::squared_hinge()});
+      tasks.push_back({data.rows(), data.signs(), {own.data(), 1}, MarginLoss::squared_hinge()});
   }
 
   std::vector<std::vector<double>> weights;

@@ -58,7 +58,8 @@ TEST(pruned_sums_are_the_full_sums) {
   for (const auto layout : all_layouts) {
     const MarginData data(layout, n, d);
     for (const MarginLoss& loss : all_losses())
-      for (const auto method : {MarginMethod::full, MarginMethod::lazy, MarginMethod::sorted})
+      for (const auto method :
+           {MarginMethod::full, MarginMethod::lazy, MarginMethod::clusters, MarginMethod::sorted})
         check_walk(data, loss, method);
   }
 }
@@ -67,7 +68,7 @@ TEST(jumps_leave_nothing_proven) {
   const MarginData data(MarginData::Layout::csr_double, n, d);
   const MarginLoss loss = MarginLoss::huber(0.01);
   const std::vector<double> random = test::numbers(40 * (d + 1));
-  for (const auto method : {MarginMethod::lazy, MarginMethod::sorted}) {
+  for (const auto method : {MarginMethod::lazy, MarginMethod::clusters, MarginMethod::sorted}) {
     const auto sums = make_margin_sums(data.task(loss), method, 1);
     std::vector<double> theta(d + 1), gradient(d + 1), expected;
     for (std::size_t k = 0; k < 40; ++k) {

@@ -207,14 +207,6 @@ class MarginRows:
     @staticmethod
     def dense(X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> MarginRows: ...
 
-    @overload
-    @staticmethod
-    def csr(values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int) -> MarginRows: ...
-
-    @overload
-    @staticmethod
-    def csr(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int) -> MarginRows: ...
-
     @property
     def norms(self) -> NDArray[numpy.float64]: ...
 
@@ -225,6 +217,22 @@ class MarginRows:
         """
         Lower triangle of sum_i weights_i x_i x_i', a feature of ones appended for a bias.
         """
+
+    @overload
+    @staticmethod
+    def csr(values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int) -> MarginRows: ...
+
+    @overload
+    @staticmethod
+    def csr(values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int) -> MarginRows: ...
+
+    @overload
+    @staticmethod
+    def csr(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int) -> MarginRows: ...
+
+    @overload
+    @staticmethod
+    def csr(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int) -> MarginRows: ...
 
 class MarginLoss:
     """Flat from high on, parabola, line up to low."""
@@ -241,7 +249,7 @@ class MarginLoss:
 class MarginTask:
     """Rows, labels, weights and loss."""
 
-    def __init__(self, rows: object, labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], loss: MarginLoss) -> None: ...
+    def __init__(self, rows: object, labels: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], loss: MarginLoss) -> None: ...
 
 class PegasosOptions:
     """Regularisation, sampling and length of a run."""
@@ -582,6 +590,11 @@ class JointPaths:
         """w'x + b of each row under the fold that holds it out."""
 
     def theta(self, fold: int) -> NDArray[numpy.float64]: ...
+
+def sum_hinge(task: MarginTask, smooth: MarginLoss, theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, NDArray[numpy.float64], NDArray[numpy.float64]]:
+    """
+    Hinge losses at theta = (w, b); of the dual point that the smooth loss gives, for each class (-1, +1), the sum of alpha and that of alpha y (x, 1).
+    """
 
 class Family:
     """Problems on one kernel that differ in their weights."""

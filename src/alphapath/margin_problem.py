@@ -32,6 +32,23 @@ LOSSES = (*MARGIN_LOSSES, "squared_epsilon_insensitive")
 OFFSETS = ("penalised", "free", "none")
 
 
+def is_compact(values: ArrayLike) -> bool:
+    """Whether this is one number for all instances, by `np.broadcast_to`, or frozen signs."""
+    if not isinstance(values, np.ndarray) or values.flags.writeable:
+        return False
+    is_broadcast = values.dtype == np.float64 and values.strides == (0,)
+    return is_broadcast or (values.dtype == np.int8 and values.strides == (1,))
+
+
+def scale_weights(weights: FloatArray, factor: float) -> FloatArray:
+    """factor * weights, read-only; one number for all instances stays one."""
+    if weights.strides == (0,):
+        return np.broadcast_to(np.float64(factor * weights[0]), weights.shape)
+    scaled: FloatArray = factor * weights
+    scaled.flags.writeable = False
+    return scaled
+
+
 @dataclass(frozen=True, eq=False)
 class MarginProblem:
     """A linear model with a margin loss: frozen, with moves that share the arrays.
@@ -41,9 +58,10 @@ class MarginProblem:
     X : array or CSR matrix of shape (n, d)
         Instances, float64 or float32; shared, never copied, not to be changed.
     targets : array of shape (n,)
-        +-1, or numbers for the epsilon-insensitive loss.
+        +-1, or numbers for the epsilon-insensitive loss. Signs that are given as int8 stay so.
     weights : array of shape (n,)
-        c >= 0, finite; an instance of weight 0 is held out.
+        c >= 0, finite; an instance of weight 0 is held out. `np.broadcast_to(c, n)` stays one
+        number for all instances.
     loss : str
         One of LOSSES.
     width : float
@@ -61,7 +79,7 @@ class MarginProblem:
     """
 
     X: Any
-    targets: FloatArray
+    targets: NDArray[Any]
     weights: FloatArray
     loss: str = "squared_hinge"
     width: float = 0.0
@@ -77,7 +95,8 @@ class MarginProblem:
         if self.X.dtype not in (np.float64, np.float32):
             raise InvalidProblem(f"X has dtype {self.X.dtype}; it must be float64 or float32.")
         for name in ("targets", "weights"):
-            array = freeze(getattr(self, name), name)
+            given = getattr(self, name)
+            array = given if is_compact(given) else freeze(given, name)
             if array.shape[0] != self.n:
                 raise InvalidProblem(
                     f"{name} has {array.shape[0]} values, but X has {self.n} rows; there must be "
@@ -190,7 +209,7 @@ class MarginProblem:
             e = y - values
             return -2.0 * np.sign(e) * np.maximum(np.abs(e) - h, 0.0)
         if self.loss == "hinge":
-            return -y * (y * values < 1.0)
+            return np.where(y * values < 1.0, -y, 0.0)
         # In place: there may be many instances.
         slope: FloatArray = y * values
         np.subtract(1.0 + h, slope, out=slope)

@@ -10,8 +10,8 @@ namespace alphapath::simd {
 
 /// Where a descent stands, and what a sweep over some rows found. Arrays have one entry a row.
 struct DualSweep {
-  const double* labels;
-  const double* upper; // c_i; 0: the row is left out
+  RowSigns labels;
+  RowWeights upper;    // c_i; 0: the row is left out
   const double* norms; // |x_i|, without the bias
   double bias_square;  // 1 where theta ends in a bias, which is a feature of ones; else 0
 

@@ -35,13 +35,36 @@ void add_all(const Rows& x, const RowList& rows, const double* coef, double* sum
       add_row(x, row_at(rows, k), coef[k], sum);
 }
 
+// What the centres of rows first, first + 1, ... add to the change of their margins.
+#if defined(__AVX512F__)
+__m512 moves_16(const BoundScan& s, std::size_t first) {
+  if (s.cluster == nullptr)
+    return _mm512_setzero_ps();
+  const void* own = s.cluster + first;
+  const __m512i cluster = _mm512_cvtepu8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(own)));
+  return _mm512_permutexvar_ps(cluster, _mm512_loadu_ps(s.moves));
+}
+#elif defined(__AVX2__)
+__m256 moves_8(const BoundScan& s, std::size_t first) {
+  if (s.cluster == nullptr)
+    return _mm256_setzero_ps();
+  const void* own = s.cluster + first;
+  const __m256i cluster = _mm256_cvtepu8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(own)));
+  const __m256 low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(s.moves), cluster);
+  const __m256 high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(s.moves + 8), cluster);
+  const __m256i is_high = _mm256_cmpgt_epi32(cluster, _mm256_set1_epi32(7));
+  return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(is_high));
+}
+#endif
+
 /// Bit r is set where row first + r has no proof.
 std::uint32_t unproven_16(const BoundScan& s, std::size_t first) {
 #if defined(__AVX512F__)
   const __m512 norm = _mm512_loadu_ps(s.norm + first);
   const __m512 sign_bit = _mm512_set1_ps(-0.0f);
-  const __m512 ahead = _mm512_fmadd_ps(_mm512_loadu_ps(s.along + first), _mm512_set1_ps(s.run),
-                                       _mm512_set1_ps(s.bias));
+  const __m512 known = _mm512_add_ps(moves_16(s, first), _mm512_set1_ps(s.bias));
+  const __m512 ahead =
+      _mm512_fmadd_ps(_mm512_loadu_ps(s.along + first), _mm512_set1_ps(s.run), known);
   const __m512 change =
       _mm512_fmadd_ps(_mm512_loadu_ps(s.across + first), _mm512_set1_ps(s.drift), ahead);
   const __m512 shift = _mm512_xor_ps(_mm512_and_ps(norm, sign_bit), change);
@@ -53,8 +76,9 @@ std::uint32_t unproven_16(const BoundScan& s, std::size_t first) {
   std::uint32_t bits = 0;
   for (std::size_t half = 0; half < 2; ++half) {
     const __m256 norm = _mm256_loadu_ps(s.norm + first + 8 * half);
-    const __m256 ahead = _mm256_fmadd_ps(_mm256_loadu_ps(s.along + first + 8 * half),
-                                         _mm256_set1_ps(s.run), _mm256_set1_ps(s.bias));
+    const __m256 known = _mm256_add_ps(moves_8(s, first + 8 * half), _mm256_set1_ps(s.bias));
+    const __m256 ahead =
+        _mm256_fmadd_ps(_mm256_loadu_ps(s.along + first + 8 * half), _mm256_set1_ps(s.run), known);
     const __m256 change = _mm256_fmadd_ps(_mm256_loadu_ps(s.across + first + 8 * half),
                                           _mm256_set1_ps(s.drift), ahead);
     const __m256 shift = _mm256_xor_ps(_mm256_and_ps(norm, sign_bit), change);
@@ -70,7 +94,8 @@ std::uint32_t unproven_16(const BoundScan& s, std::size_t first) {
   for (std::size_t r = 0; r < 16; ++r) {
     const float norm = s.norm[first + r];
     const float left = s.reach[first + r] - __builtin_fabsf(norm) * s.path;
-    const float change = s.bias + s.along[first + r] * s.run + s.across[first + r] * s.drift;
+    const float move = s.cluster != nullptr ? s.moves[s.cluster[first + r]] : 0.0f;
+    const float change = s.bias + move + s.along[first + r] * s.run + s.across[first + r] * s.drift;
     const float shift = __builtin_signbit(norm) ? -change : change;
     bits |= static_cast<std::uint32_t>(!(left + shift > s.slack)) << r;
   }

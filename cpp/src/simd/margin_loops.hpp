@@ -12,11 +12,40 @@ template <class T> struct DenseRows {
   std::size_t n_columns;
 };
 
+/// Where the rows of a CSR matrix begin, in the width that the matrix has them in: a copy would be
+/// a tenth of the data where rows are short. Always inlined, because these files are compiled for
+/// several processors.
+struct RowStarts {
+  RowStarts(const std::int32_t* starts) : narrow(starts), wide(nullptr) {}
+  RowStarts(const std::int64_t* starts) : narrow(nullptr), wide(starts) {}
+  [[gnu::always_inline]] std::int64_t operator[](std::size_t i) const {
+    return narrow != nullptr ? narrow[i] : wide[i];
+  }
+
+  const std::int32_t* narrow; // or null
+  const std::int64_t* wide;
+};
+
+/// A number for each row, or one for all.
+struct RowWeights {
+  [[gnu::always_inline]] double operator[](std::size_t i) const { return values[i * stride]; }
+
+  const double* values;
+  std::size_t stride; // 0: the same for all
+};
+
+/// y_i in {-1, +1}.
+struct RowSigns {
+  [[gnu::always_inline]] double operator[](std::size_t i) const { return values[i]; }
+
+  const std::int8_t* values;
+};
+
 /// Row i holds values[k] in columns[k] for starts[i] <= k < starts[i + 1], columns increasing.
 template <class T> struct CsrRows {
   const T* values;
   const std::int32_t* columns;
-  const std::int64_t* starts;
+  RowStarts starts;
 };
 
 /// `count` rows: those in `list`, or first, first + 1, ... where it is null.
@@ -26,8 +55,12 @@ struct RowList {
   std::size_t count;
 };
 
+/// Of the clusters of rows, where there are any.
+inline constexpr std::size_t n_centres = 16;
+
 /// Row i is proven to stay in its segment while
-///   reach[i] - |norm[i]| path + sign(norm[i]) (bias + along[i] run + across[i] drift) - slack > 0.
+///   reach[i] - |norm[i]| path
+///     + sign(norm[i]) (bias + along[i] run + across[i] drift + moves[cluster[i]]) - slack > 0.
 struct BoundScan {
   const float* reach;
   const float* norm;
@@ -39,6 +72,8 @@ struct BoundScan {
   float drift;
   float bias;
   float slack;
+  const std::uint8_t* cluster; // null: there are none
+  const float* moves;          // n_centres
 };
 
 #define ALPHAPATH_DECLARE_ROWS(name, Rows)                                                         \

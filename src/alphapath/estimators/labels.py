@@ -54,7 +54,7 @@ def has_whole_numbers(y: Any) -> bool:
 
 
 def weigh_classes(
-    class_weight: Any, classes: NDArray[Any], codes: FloatArray, sample_weight: FloatArray
+    class_weight: Any, classes: NDArray[Any], codes: NDArray[Any], sample_weight: FloatArray
 ) -> FloatArray:
     """One positive weight a class, rows counted by their sample weight."""
     if class_weight is None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,15 +14,23 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..margin_problem import MarginProblem
+from ..margin_problem import MarginProblem, scale_weights
 from ..margin_solution import MarginSolution
 from ..problem import FloatArray
-from ..solution import Status
+from ..solution import Info, Status
 from ..solvers import gradient, margin_auto, margin_dual, margin_newton, pegasos
 from ..solvers.margin_rows import read_rows
 from . import linear_bridge, training
 from .base import POSITIVE
 from .labels import encode_labels, weigh_classes
+
+
+class Column(NamedTuple):
+    """What a fitted model keeps of a solution: nothing that has a number for every row."""
+
+    coef: FloatArray
+    bias: float
+    info: Info
 
 
 class LinearSVC(ClassifierMixin, BaseEstimator):
@@ -161,10 +168,16 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             C_i = C * class_weight * sample_weight_i; a row of weight 0 is left out.
         """
-        problems = self._make_problems(X, y, sample_weight)
-        rows = read_rows(problems[0].X)
-        solutions = [self._solve(problem, rows) for problem in problems]
-        self._take(solutions)
+        X, codes, sample = self._prepare(X, y, sample_weight)
+        weights = self._weigh(codes, sample)
+        del sample
+        rows = read_rows(X)
+        columns = []
+        for problem in self._each_problem(X, codes, weights):
+            solution = self._solve(problem, rows)
+            columns.append(Column(solution.coef, solution.bias, solution.info))
+            del solution
+        self._take(columns)
         if self.fit_status_ is Status.INTERRUPTED:
             raise KeyboardInterrupt
         is_stochastic = self.solver == "pegasos"
@@ -183,42 +196,39 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: ArrayLike | None
-    ) -> tuple[Any, NDArray[np.intp], FloatArray]:
+    ) -> tuple[Any, NDArray[Any], FloatArray]:
         """X, the number of each row's class, and the sample weights, checked."""
         X, y = self._check_rows(X, y)
-        sample = training.check_weights(sample_weight, X)
+        if sample_weight is None:
+            sample = np.broadcast_to(np.float64(1.0), X.shape[:1])
+        else:
+            sample = training.check_weights(sample_weight, X)
         self.classes_, codes = encode_labels(y, sample)
-        return X, codes.astype(np.intp), sample
+        return X, codes.astype(np.min_scalar_type(len(self.classes_))), sample
 
-    def _weigh(self, codes: NDArray[np.intp], sample: FloatArray) -> FloatArray:
+    def _weigh(self, codes: NDArray[Any], sample: FloatArray) -> FloatArray:
         """The weights c of rows of these classes."""
-        self.class_weight_ = weigh_classes(
-            self.class_weight, self.classes_, codes.astype(np.float64), sample
-        )
-        weights = sample * self.class_weight_[codes]
-        weights *= self.C if self.lam is None else 1.0 / (self.lam * float(weights.sum()))
-        weights.flags.writeable = False  # so that the problem shares it
-        return weights
+        self.class_weight_ = weigh_classes(self.class_weight, self.classes_, codes, sample)
+        if self.class_weight is not None:
+            sample = sample * self.class_weight_[codes]
+        C = self.C if self.lam is None else 1.0 / (self.lam * float(sample.sum()))
+        return scale_weights(sample, C)
 
-    def _problems_on(
-        self, X: Any, codes: NDArray[np.intp], weights: FloatArray
-    ) -> list[MarginProblem]:
+    def _problems_on(self, X: Any, codes: NDArray[Any], weights: FloatArray) -> list[MarginProblem]:
+        return list(self._each_problem(X, codes, weights))
+
+    def _each_problem(
+        self, X: Any, codes: NDArray[Any], weights: FloatArray
+    ) -> Iterator[MarginProblem]:
+        """One problem a column, made when it is asked for."""
         offset = "none" if not self.fit_intercept else "free"
         if self.fit_intercept and self.penalise_intercept:
             offset = "penalised"
-        numbers = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        targets = np.where(codes == numbers[0], 1.0, -1.0)
-        targets.flags.writeable = False
-        first = MarginProblem(
-            X,
-            targets,
-            weights,
-            self.loss,
-            self.width if self.loss == "huber" else 0.0,
-            offset,
-        )
-        others = (np.where(codes == number, 1.0, -1.0) for number in numbers[1:])
-        return [first, *(replace(first, targets=targets) for targets in others)]
+        width = self.width if self.loss == "huber" else 0.0
+        for number in [1] if len(self.classes_) == 2 else range(len(self.classes_)):
+            targets = np.where(codes == number, np.int8(1), np.int8(-1))
+            targets.flags.writeable = False  # so that the problem shares it
+            yield MarginProblem(X, targets, weights, self.loss, width, offset)
 
     def _check_rows(self, X: Any, *y: Any, reset: bool = True) -> Any:
         """X and, where given, y: float64 or float32, finite, C-contiguous or canonical CSR."""

@@ -144,8 +144,10 @@ class LinearFolds:
         own = model._weigh(self.class_codes[train], self.sample[train])
         weights = np.zeros(self.sample.size)
         weights[train] = own
+        weights *= np.bincount(train, minlength=weights.size)
+        weights.flags.writeable = False  # so that the problem shares it
         self.models[fold] = model
-        return weights * np.bincount(train, minlength=weights.size)
+        return weights
 
     # -- along C
 
@@ -234,10 +236,14 @@ class LinearFolds:
         if len(group) == 1 or not keeps_gram(first) or first.loss != "squared_hinge":
             return []
         has_bias = first.offset != "none"
-        whole = np.max(weights, axis=0)
+        # One fold at a time: all weights in one array would be as large as short rows are.
+        whole, n_folds = weights[0], np.zeros(self.sample.size, dtype=np.uint8)
+        for w in weights:
+            whole = np.maximum(whole, w)
+            n_folds += w > 0.0
         blocks = [self.rows.gram(np.where(w > 0.0, 0.0, whole), has_bias) for w in weights]
         if self._whole is None:
-            is_partition = (np.count_nonzero(weights, axis=0) == len(group) - 1).all()
+            is_partition = (n_folds == len(group) - 1).all()
             total = np.sum(blocks, axis=0) if is_partition else self.rows.gram(whole, has_bias)
             self._whole = np.asarray(total)
         return [self._whole - block for block in blocks]

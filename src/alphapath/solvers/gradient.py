@@ -15,14 +15,15 @@ import time
 import numpy as np
 
 from .. import _core
-from ..margin_problem import MarginProblem
+from ..margin_problem import MarginProblem, scale_weights
 from ..margin_solution import MarginSolution
 from ..problem import FloatArray
 from ..solution import Info, Status
 from .margin_rows import decision_values, full_evaluation, make_task, read_rows, require_margins
 
-#: How losses and gradients are summed: lazy bounds, the paper's sorted lists, or every margin.
-BOUNDS = ("lazy", "sorted", "full")
+#: How losses and gradients are summed: lazy bounds, the same by clusters of rows, the paper's
+#: sorted lists, or every margin.
+BOUNDS = ("lazy", "clusters", "sorted", "full")
 
 
 def solve(
@@ -44,7 +45,7 @@ def solve(
     start : array of shape (d + 1,) or None
     tol : float
         Relative change of the objective at which to stop.
-    bounds : "lazy", "sorted" or "full"
+    bounds : "lazy", "clusters", "sorted" or "full"
     limits : (max_iter, time_limit)
         -1 and None: none.
     rows : MarginRows or None
@@ -62,8 +63,11 @@ def solve(
     options.bias_lam = scale if problem.offset == "penalised" else 0.0
     options.has_bias = problem.offset != "none"
     options.tol, options.step, options.max_iter = tol, step, limits[0]
-    sums = _core.MarginSums(make_task(problem, rows, scale * problem.weights), bounds)
+    task = make_task(problem, rows, scale_weights(problem.weights, scale))
+    sums = _core.MarginSums(task, bounds)
     found = _core.descend(sums, theta, options, limits[1] or 0.0)
+    n_examined = sums.n_examined
+    del sums  # several numbers for every row
     objective, gradient = full_evaluation(problem, rows, found.theta)
     squares = float(gradient @ gradient)
     info = Info(
@@ -72,9 +76,9 @@ def solve(
         duality_gap=0.5 * squares,
         kkt_violation=float(np.sqrt(squares)),
         n_iter=found.n_iter,
-        n_rows_computed=sums.n_examined,
+        n_rows_computed=n_examined,
         seed="cold" if start is None else "given",
         solve_time=time.perf_counter() - began,
     )
     coef, bias = found.theta[:-1], float(found.theta[-1])
-    return MarginSolution(problem, coef, bias, decision_values(rows, coef, bias), info, sums)
+    return MarginSolution(problem, coef, bias, decision_values(rows, coef, bias), info)

@@ -22,7 +22,7 @@ import numpy as np
 
 from .. import _core
 from ..errors import SolverMismatch
-from ..margin_problem import MarginProblem
+from ..margin_problem import MarginProblem, scale_weights
 from ..margin_solution import MarginSolution
 from ..problem import FloatArray
 from ..solution import Info, Status
@@ -104,7 +104,9 @@ class NewtonPath:
     def solve(self, C: float = 1.0) -> MarginSolution:
         """The solution for the weights C * problem.weights."""
         info, coef, bias = self.step(C)
-        problem = self.problem.with_weights(C * self.problem.weights)
+        problem = self.problem
+        if C != 1.0:
+            problem = problem.with_weights(scale_weights(problem.weights, C))
         return MarginSolution(problem, coef, bias, decision_values(self.rows, coef, bias), info)
 
     def step(self, C: float) -> tuple[Info, FloatArray, float]:
@@ -142,8 +144,7 @@ class NewtonPath:
         """Objective and squared gradient norm."""
         if self.problem.loss != "hinge":
             return result.objective, 2.0 * result.gap
-        problem = self.problem.with_weights(C * self.problem.weights)
-        objective, gradient = full_evaluation(problem, self.rows, theta)
+        objective, gradient = full_evaluation(self.problem, self.rows, theta, C)
         return objective, float(gradient @ gradient)
 
     def _time_left(self, began: float) -> float:
@@ -174,16 +175,14 @@ class NewtonPath:
 
     def _solve_hinge(self, C: float, began: float) -> tuple[Any, float]:
         """Huber losses of shrinking width until the gap of the hinge is within tol."""
-        hinge = self.problem.with_weights(C * self.problem.weights)
         # A neighbouring C needs about the same width: step back once, do not begin anew.
         self._width = min(FIRST_WIDTH, self._width / SHRINKING)
         n_iter = 0
         while True:
-            smooth = replace(hinge, loss="huber", width=self._width)
             self._set_width(self._width)
             result = self._native.solve(C, self._time_left(began))
             n_iter += result.n_iter
-            objective, gap = hinge_gap(hinge, smooth, self.rows, self._theta())
+            objective, gap = hinge_gap(self.problem, self.rows, self._theta(), self._width, C)
             if gap <= self.limits.tol * abs(objective):
                 return _Counted(Status.SOLVED, n_iter), gap
             if result.status in (Status.TIME_LIMIT, Status.INTERRUPTED, Status.ITERATION_LIMIT):
@@ -275,33 +274,25 @@ class _Counted:
 
 
 def hinge_gap(
-    hinge: MarginProblem, smooth: MarginProblem, rows: _core.MarginRows, theta: FloatArray
+    problem: MarginProblem, rows: _core.MarginRows, theta: FloatArray, width: float, C: float
 ) -> tuple[float, float]:
-    """The hinge objective at theta, and its gap to the dual point that the slopes of `smooth` give.
+    """The hinge objective at theta for the weights times C, and its gap to a point of the dual.
 
-    alpha_i = -c_i smooth'(m_i) lies in [0, c_i], and sum alpha - 1/2 |sum alpha y x|^2 is the dual;
-    for a free offset sum alpha y = 0, to which the alpha of one class are scaled down.
+    alpha_i = -c_i smooth'(m_i), of the Huber loss of that width, lies in [0, c_i], and the dual is
+    sum alpha - 1/2 |sum alpha y x|^2. For a free offset sum alpha y = 0, to which the alpha of one
+    class are scaled down.
     """
-    objective, _ = full_evaluation(hinge, rows, theta)
+    smooth = _core.MarginLoss.huber(width)
+    losses, alpha, moments = _core.sum_hinge(make_task(problem, rows), smooth, theta)
+    is_penalised = problem.offset == "penalised"
     w, b = theta[:-1], float(theta[-1])
-    values = rows.dots(np.ascontiguousarray(w))
-    values += b
-    alpha = smooth.slopes(values)
-    np.abs(alpha, out=alpha)
-    alpha *= smooth.weights
-    if hinge.offset == "free":
-        is_positive = hinge.targets > 0.0
-        of_classes = float(alpha[is_positive].sum()), float(alpha[~is_positive].sum())
-        least = min(of_classes)
-        shares = [least / total if total > 0.0 else 0.0 for total in of_classes]
-        share = np.where(is_positive, *shares)
-        alpha, smooth = alpha * share, smooth.with_weights(smooth.weights * share)
-    _, gradient = full_evaluation(smooth, rows, theta)
-    u = w - gradient[:-1]
-    dual = float(alpha.sum()) - 0.5 * float(u @ u)
-    if hinge.offset == "penalised":
-        dual -= 0.5 * (b - float(gradient[-1])) ** 2
-    return objective, objective - dual
+    objective = C * losses + 0.5 * (float(w @ w) + is_penalised * b * b)
+    shares = np.ones(2)
+    if problem.offset == "free":
+        shares = np.divide(alpha.min(), alpha, out=np.zeros(2), where=alpha > 0.0)
+    u = C * (shares @ moments)
+    u[-1] *= is_penalised
+    return objective, objective - (C * float(shares @ alpha) - 0.5 * float(u @ u))
 
 
 def keeps_gram(problem: MarginProblem) -> bool:

@@ -13,7 +13,7 @@ from ..problem import FloatArray
 
 
 def read_rows(X: Any) -> _core.MarginRows:
-    """The rows of X, a C-contiguous array or a canonical CSR matrix; only int64 indices are copied.
+    """The rows of X, a C-contiguous array or a canonical CSR matrix; only int64 columns are copied.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def read_rows(X: Any) -> _core.MarginRows:
         X = X.copy()
         X.sum_duplicates()
     columns = X.indices.astype(np.int32, copy=False)
-    return _core.MarginRows.csr(X.data, columns, X.indptr.astype(np.int64), X.shape[1])
+    return _core.MarginRows.csr(X.data, columns, X.indptr, X.shape[1])
 
 
 def native_loss(problem: MarginProblem) -> _core.MarginLoss:
@@ -65,19 +65,21 @@ def make_task(
 
 
 def full_evaluation(
-    problem: MarginProblem, rows: _core.MarginRows, theta: FloatArray
+    problem: MarginProblem, rows: _core.MarginRows, theta: FloatArray, C: float = 1.0
 ) -> tuple[float, FloatArray]:
-    """Objective and gradient at theta = (w, b), every margin computed."""
+    """Objective and gradient at theta = (w, b) for the weights times C, every margin computed."""
     value, gradient = _core.MarginSums(make_task(problem, rows), "full").evaluate(theta)
     w, b = theta[:-1], float(theta[-1])
     is_penalised = problem.offset == "penalised"
+    gradient *= C
     gradient[:-1] += w
     gradient[-1] = 0.0 if problem.offset == "none" else gradient[-1] + is_penalised * b
-    return value + 0.5 * (float(w @ w) + is_penalised * b * b), gradient
+    return C * value + 0.5 * (float(w @ w) + is_penalised * b * b), gradient
 
 
 def decision_values(rows: _core.MarginRows, coef: FloatArray, bias: float) -> FloatArray:
     """X w + b on all rows, in one array."""
     values: FloatArray = rows.dots(coef)
     values += bias
+    values.flags.writeable = False  # so that a solution shares it
     return values
