@@ -10,7 +10,7 @@ namespace alphapath {
 enum class Metric { error, squared };
 
 /// value[k] + s (slope[k] + s curvature[k]) at s past where[k]; several may begin at one place, and
-/// the last of them stands. Of errors value alone is filled.
+/// the last of them stands. Of errors value alone is filled, where it changes.
 struct Curve {
   std::vector<double> where, value, slope, curvature;
 };
@@ -44,6 +44,7 @@ private:
   };
 
   void add_errors(double start, double end, const double* residual, const double* rate);
+  void add_step(double time);
   void add_squares(double start, const double* residual, const double* rate);
 
   Metric metric_;

@@ -119,7 +119,7 @@ void PathWalker::choose_origin() {
     for (std::size_t i = 0; i < n_; i += stride) {
       const KernelRow pin = kernel_.row(i);
       const double* row = static_cast<const double*>(pin.data);
-      const double sum = std::accumulate(row, row + n_, 0.0);
+      const double sum = ALPHAPATH_DISPATCH(sum_of)(row, width_);
       const double distance = kernel_.diagonal()[i] - 2 * sum / static_cast<double>(n_);
       if (distance < least) {
         least = distance;

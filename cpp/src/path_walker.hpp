@@ -72,6 +72,11 @@ public:
   bool can_drive(std::span<const std::size_t> adds, std::span<const double> weights,
                  std::span<const std::size_t> removes) const;
   PathStatus walk(double to, std::int64_t max_events, Watch& watch);
+  /// To the last of the stops (ascending), or to an earlier one, once there were `events_alone`
+  /// events: residuals should be recomputed there. Drift that was found on the way is returned by
+  /// the next stop; otherwise none of them ends a piece.
+  PathStatus walk_past(std::span<const double> stops, std::int64_t events_alone,
+                       std::int64_t max_events, Watch& watch);
   /// Recomputes all residuals. Returns the largest distance outside an interval.
   double refresh();
   void record(bool is_on);
@@ -90,6 +95,7 @@ public:
   const std::vector<Place>& places() const { return place_; }
   std::size_t n_margin() const { return members_.size(); }
   double rounding_floor() const;
+  double target_scale() const { return target_scale_; }
   /// Of the present solution, by the residuals as they are.
   Quality measure();
   const PathCounts& counts() const { return counts_; }

@@ -736,6 +736,11 @@ class PathWalker:
     def walk(self, to: float, max_events: int, time_limit: float = 0.0) -> int:
         """Follow the path; the status is a PathStatus."""
 
+    def walk_past(self, stops: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], events_alone: int, max_events: int) -> int:
+        """
+        Follow the path to the last stop, or to the first after so many events.
+        """
+
     def refresh(self) -> float:
         """Recompute the residuals; returns the KKT violation."""
 
@@ -762,6 +767,9 @@ class PathWalker:
 
     @property
     def rounding_floor(self) -> float: ...
+
+    @property
+    def target_scale(self) -> float: ...
 
     @property
     def counts(self) -> PathCounts: ...

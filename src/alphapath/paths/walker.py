@@ -205,15 +205,12 @@ class Walker:
             return
         self.n_fallbacks += 1
         self._n_checked = -STEPS_ALONE - 1
-        self._solve_from(native.beta(), EXACT * self._target_scale())
+        self._solve_from(native.beta(), EXACT * self.native.target_scale)
 
     def is_exact(self, violation: float) -> bool:
         """Whether a violation is no more than rounding leaves."""
         floor = ROUNDING * float(self.native.rounding_floor)
-        return bool(violation <= max(EXACT * self._target_scale(), floor))
-
-    def _target_scale(self) -> float:
-        return float(np.max(np.abs(self.targets), initial=0.0)) or 1.0
+        return bool(violation <= max(EXACT * self.native.target_scale, floor))
 
     def solve(self, beta: FloatArray | None = None) -> None:
         """The solution of the present problem by the solver, then polished."""
