@@ -159,6 +159,39 @@ void PathWalker::multiply_rates() {
   multiply_add(kernel_, moving, rates, std::span(h_).first(n_));
 }
 
+/// h from that of the last walk, where most rates are exactly one multiple of what they were then:
+/// weights that are doubled again and again. False where K rates is to be computed.
+bool PathWalker::scale_rates() {
+  if (last_h_.size() != width_)
+    return false;
+  double scale = 0;
+  for (std::size_t i = 0; i < n_ && scale == 0; ++i)
+    if (last_rate_[i] != 0)
+      scale = rate_[i] / last_rate_[i];
+  std::vector<std::size_t> others;
+  std::vector<double> changes;
+  std::size_t n_moving = 0;
+  double size = 0;
+  for (std::size_t i = 0; i < n_; ++i) {
+    const double change = rate_[i] - scale * last_rate_[i];
+    n_moving += static_cast<std::size_t>(rate_[i] != 0);
+    size += std::abs(rate_[i]);
+    if (change != 0) {
+      others.push_back(i);
+      changes.push_back(change);
+    }
+  }
+  if (2 * others.size() >= n_moving)
+    return false;
+  n_moving_ = n_moving;
+  rates_size_ = size;
+  is_carried_ = false;
+  for (std::size_t i = 0; i < width_; ++i)
+    h_[i] = scale * last_h_[i];
+  multiply_add(kernel_, others, changes, std::span(h_).first(n_));
+  return true;
+}
+
 void PathWalker::renew(PathStatus& status) {
   step_left_ = 0; // residuals come from nothing
   ++counts_.n_refreshes;

@@ -55,6 +55,9 @@ public:
   /// Describes instances; they become absent, with beta = 0. Their residuals are computed.
   void define(std::span<const std::size_t> instances, std::span<const double> targets,
               std::span<const double> lower_scale, std::span<const double> upper_scale);
+  /// Other targets and boxes for absent instances whose kernel rows are what they were.
+  void relabel(std::span<const std::size_t> instances, std::span<const double> targets,
+               std::span<const double> lower_scale, std::span<const double> upper_scale);
   /// Begins at `beta` with weights c: feasible, near the optimum or not. Walks from here begin on
   /// the optimum of targets moved so that beta is optimal, and return to the true ones.
   PathStatus start(std::span<const double> beta, std::span<const double> weights);
@@ -185,6 +188,10 @@ private:
   // path_start.cpp
   void set_place(std::size_t i, Place place);
   void set_rate(std::size_t i, double rate);
+  void set_rates(std::span<const std::size_t> instances, std::span<const double> rates);
+  double count_rate(std::size_t i, double rate);
+  bool stand_still();
+  void keep_rates();
   void choose_origin();
 
   // path_residuals.cpp
@@ -192,6 +199,7 @@ private:
   void multiply_betas(std::span<double> out) const;
   void compute_residuals();
   void multiply_rates();
+  bool scale_rates();
   void compute_products();
   void renew(PathStatus& status);
   void hand_drift_to_targets();
@@ -226,6 +234,7 @@ private:
   AlignedVector<double> beta_; // of margin members; of the others as of settle_betas
   AlignedVector<double> drive_end_, e_, de_, lo_, hi_, h_, rate_, return_;
   AlignedVector<double> origin_;
+  AlignedVector<double> last_rate_, last_h_; // of the last walk that weights moved; may be empty
   std::vector<Place> place_;
   std::vector<std::int8_t> side_; // the half of the box a margin or driven instance is in
   // One value a margin member.
