@@ -27,6 +27,8 @@ public:
   /// From start to end, row j has f = target[j] + residual[j] + (t - start) rate[j].
   void add(double start, double end, const double* residual, const double* rate);
   Curve& curve() { return curve_; }
+  /// +1 where f was last above, else -1: while no sign changes, errors need not be added.
+  std::span<const double> sides() const { return side_; }
 
 private:
   /// A sum of many small terms whose rounding is kept (Neumaier): equal errors must stay equal.

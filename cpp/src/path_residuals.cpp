@@ -14,6 +14,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double least_start_pivot = 1e-12;
+/// Updates of the factor after which it too is computed anew where residuals are.
+constexpr std::int64_t updates_alone = 200;
 /// Relative error that rounding may leave in a stated objective.
 constexpr double objective_digits = 1e-11;
 
@@ -247,6 +249,9 @@ void PathWalker::hand_drift_to_targets() {
 
 double PathWalker::refresh() {
   ++counts_.n_refreshes;
+  if (counts_.n_updates - updates_at_refresh_ > updates_alone &&
+      build_factor() != PathStatus::arrived)
+    return infinity;
   compute_products();
   correct_members();
   needs_correction_ = true;

@@ -47,7 +47,9 @@ void PathWalker::find_direction(double limit) {
   dbeta_.resize(m);
   direction_size_ = rates_size_;
   if (m > 0) {
-    const double total = model_.has_equality ? sum_return_ - sum_of_rates() : 0.0;
+    double total = 0;
+    if (model_.has_equality)
+      total = is_carried_ ? carried_total_ : sum_return_ - sum_of_rates();
     if (!is_carried_ || n_carried_ >= turns_carried) {
       for (std::size_t k = 0; k < m; ++k) {
         const std::size_t i = members_[k];
@@ -150,7 +152,8 @@ void PathWalker::score(std::span<const std::size_t> rows, std::span<const double
   std::vector<double> targets, values(rows.size());
   for (const std::size_t i : rows)
     targets.push_back(target_[i]);
-  scored_ = Scored{{rows.begin(), rows.end()}, values, values, {metric, targets, shares}};
+  scored_ = Scored{{rows.begin(), rows.end()}, values, values, {metric, targets, shares}, {}};
+  keeps_errors_ = metric == Metric::error;
 }
 
 bool PathWalker::must_end(PathStatus& status, std::int64_t max_events, Watch& watch) const {

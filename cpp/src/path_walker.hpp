@@ -121,6 +121,7 @@ private:
     std::vector<std::size_t> rows;
     std::vector<double> residual, rate;
     CurveSums sums;
+    AlignedVector<double> side; // of errors: that of each row, 0 where it has no score
   };
   /// What comes after a turn.
   enum class Turn { goes_on, ends, needs_renewal };
@@ -136,6 +137,7 @@ private:
   // path_pieces.cpp
   void write_piece(double step);
   void write_part(double at, double end, double shift, double shift_rate);
+  void write_scores(double at, double end, double shift, double shift_rate);
   bool are_members_bounded() const;
 
   // path_walker.cpp
@@ -269,6 +271,7 @@ private:
   PathCounts counts_;
   bool is_recording_ = false;
   std::optional<Scored> scored_;
+  bool keeps_errors_ = false; // scores are errors, which change only where a sign does
   PathPieces pieces_;
 };
 

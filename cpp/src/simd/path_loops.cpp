@@ -143,10 +143,10 @@ bool keeps_sides(const double* residual, const double* rate, const double* targe
   }
   bool keeps = true;
   for (std::size_t l = 0; l < lanes; ++l)
-    keeps &= least[l] > 0;
+    keeps &= least[l] >= 0;
   for (; j < n; ++j) {
     const double first = residual[j] + target[j], last = first + length * rate[j];
-    keeps &= side[j] * first > 0 && side[j] * last > 0;
+    keeps &= side[j] * first >= 0 && side[j] * last >= 0;
   }
   return keeps;
 }

@@ -27,7 +27,7 @@ IntArray = NDArray[np.int64]
 #: Stretches after which residuals are recomputed, between two weightings.
 N_STRETCHES = 8
 #: Events after which residuals are recomputed at the next stop (and at the last stop always).
-EVENTS_ALONE = 200
+EVENTS_ALONE = 300
 #: What an event costs, in kernel values: those of the margin set's rows and so many rows more; and
 #: an iteration of SMO beside it, in rows (values of the margin set are used again soon).
 EVENT_ROWS, ITERATION_ROWS = 16.0, 4.0
