@@ -144,56 +144,6 @@ void PathWalker::compute_products() {
                      std::min(simd::max_rows_at_once, members_.size() - at), n_, e_.data());
 }
 
-/// h = K rates; kept up to date by set_rate, whose rounding adds up.
-void PathWalker::multiply_rates() {
-  std::vector<std::size_t> moving;
-  std::vector<double> rates;
-  rates_size_ = 0;
-  for (std::size_t i = 0; i < n_; ++i)
-    if (rate_[i] != 0) {
-      moving.push_back(i);
-      rates.push_back(rate_[i]);
-      rates_size_ += std::abs(rate_[i]);
-    }
-  n_moving_ = moving.size();
-  is_carried_ = false;
-  std::fill(h_.begin(), h_.end(), 0.0);
-  multiply_add(kernel_, moving, rates, std::span(h_).first(n_));
-}
-
-/// h from that of the last walk, where most rates are exactly one multiple of what they were then:
-/// weights that are doubled again and again. False where K rates is to be computed.
-bool PathWalker::scale_rates() {
-  if (last_h_.size() != width_)
-    return false;
-  double scale = 0;
-  for (std::size_t i = 0; i < n_ && scale == 0; ++i)
-    if (last_rate_[i] != 0)
-      scale = rate_[i] / last_rate_[i];
-  std::vector<std::size_t> others;
-  std::vector<double> changes;
-  std::size_t n_moving = 0;
-  double size = 0;
-  for (std::size_t i = 0; i < n_; ++i) {
-    const double change = rate_[i] - scale * last_rate_[i];
-    n_moving += static_cast<std::size_t>(rate_[i] != 0);
-    size += std::abs(rate_[i]);
-    if (change != 0) {
-      others.push_back(i);
-      changes.push_back(change);
-    }
-  }
-  if (2 * others.size() >= n_moving)
-    return false;
-  n_moving_ = n_moving;
-  rates_size_ = size;
-  is_carried_ = false;
-  for (std::size_t i = 0; i < width_; ++i)
-    h_[i] = scale * last_h_[i];
-  multiply_add(kernel_, others, changes, std::span(h_).first(n_));
-  return true;
-}
-
 void PathWalker::renew(PathStatus& status) {
   step_left_ = 0; // residuals come from nothing
   ++counts_.n_refreshes;

@@ -100,52 +100,6 @@ void PathWalker::set_place(std::size_t i, Place place) {
   write_change(i);
 }
 
-void PathWalker::set_rate(std::size_t i, double rate) {
-  const double change = count_rate(i, rate);
-  if (change == 0 || stand_still())
-    return;
-  const KernelRow pin = kernel_.row(i);
-  const double* row = static_cast<const double*>(pin.data);
-  add_rows<double>(&row, &change, 1, width_, h_.data());
-}
-
-/// The same for several, whose kernel rows are read together.
-void PathWalker::set_rates(std::span<const std::size_t> instances, std::span<const double> rates) {
-  std::vector<double> changes;
-  for (std::size_t k = 0; k < instances.size(); ++k)
-    changes.push_back(count_rate(instances[k], rates[k]));
-  if (!stand_still())
-    multiply_add(kernel_, instances, changes, std::span(h_).first(n_));
-}
-
-/// Takes note of a rate; what it adds to the present one is still to go into h.
-double PathWalker::count_rate(std::size_t i, double rate) {
-  const double change = rate - rate_[i];
-  if (change == 0)
-    return 0;
-  n_moving_ += static_cast<std::size_t>(rate != 0);
-  n_moving_ -= static_cast<std::size_t>(rate_[i] != 0);
-  rates_size_ += std::abs(rate) - std::abs(rate_[i]);
-  rate_[i] = rate;
-  is_carried_ = false;
-  return change;
-}
-
-/// Where nobody moves, h is 0 exactly, not to rounding. Returns whether that is so.
-bool PathWalker::stand_still() {
-  if (n_moving_ > 0)
-    return false;
-  rates_size_ = 0;
-  std::fill(h_.begin(), h_.end(), 0.0);
-  return true;
-}
-
-/// For scale_rates.
-void PathWalker::keep_rates() {
-  last_rate_ = rate_;
-  last_h_ = h_;
-}
-
 /// Moves the origin of feature space to one instance near the middle: a kernel stored as expm1 is
 /// definite only on sum = 0, and one stored about a far origin loses digits.
 void PathWalker::choose_origin() {

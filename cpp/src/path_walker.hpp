@@ -189,19 +189,21 @@ private:
 
   // path_start.cpp
   void set_place(std::size_t i, Place place);
+  void choose_origin();
+
+  // path_rates.cpp
   void set_rate(std::size_t i, double rate);
   void set_rates(std::span<const std::size_t> instances, std::span<const double> rates);
   double count_rate(std::size_t i, double rate);
   bool stand_still();
   void keep_rates();
-  void choose_origin();
+  void multiply_rates();
+  bool scale_rates();
 
   // path_residuals.cpp
   PathStatus build_factor();
   void multiply_betas(std::span<double> out) const;
   void compute_residuals();
-  void multiply_rates();
-  bool scale_rates();
   void compute_products();
   void renew(PathStatus& status);
   void hand_drift_to_targets();
