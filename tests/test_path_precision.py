@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
+from scipy.sparse import csr_array
 
-from alphapath import SVC, certify
+from alphapath import SVC, Problem, certify
+from alphapath.certificate import multiply_exactly
+from alphapath.kernels import KernelStore, Linear
 from alphapath.paths import Path, c_path
 
 pytestmark = pytest.mark.skipif(
@@ -51,3 +57,20 @@ def test_a_certificate_reads_no_rounding_of_its_own(
     solution = path.at(2.0**15)
     found = certify(solution.problem, solution.beta)
     assert found.kkt_violation == pytest.approx(spread(*data, path, 2.0**15), rel=1e-3, abs=1e-11)
+
+
+def test_certificate_of_inner_products_needs_no_kernel_values() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(50, 7))
+    beta = rng.normal(size=50)
+    beta = 1e8 * (beta - X @ np.linalg.lstsq(X, beta)[0])  # large, and K beta is not
+    w = [
+        sum(Fraction(b) * Fraction(x) for b, x in zip(beta, column, strict=True)) for column in X.T
+    ]
+    exact = [float(sum(Fraction(x) * v for x, v in zip(row, w, strict=True))) for row in X]
+    for rows in (X, csr_array(X)):
+        view = KernelStore(rows).view(Linear(), precision="float64")
+        problem = Problem.classification(view, np.ones(50), np.ones(50))
+        assert_allclose(multiply_exactly(problem, beta), exact, rtol=0.0, atol=1e-9)
+    everybody = view.exact_rows(np.arange(50))
+    assert np.abs(beta.astype(np.longdouble) @ everybody - exact).max() > 1e-8

@@ -18,6 +18,7 @@ from alphapath.paths import (
     transduction,
 )
 from alphapath.paths.transduction import FIRST_WEIGHT
+from alphapath.paths.walker import Walker
 from alphapath.problem import Problem
 from alphapath.solvers import smo
 
@@ -125,3 +126,25 @@ def test_slacks_that_tie_are_not_switched_for_ever() -> None:
     y[:2] = 0, 1
     model = TransductiveSVC(C=2.0, gamma=0.1).fit(X, y)
     assert set(model.transduction_) == {0, 1}
+
+
+def test_weights_doubled_between_label_switches_stay_exact() -> None:
+    X, y, _ = moons()
+    view = KernelStore(X).view(Rbf(2.0), precision="float64")
+    everybody, pair = np.arange(120), np.array([3, 90])
+    walker = Walker.of_problem(Problem.classification(view, y, np.full(120, 1e-3)))
+    walker.solve()
+    for _ in range(14):
+        walker.move(2.0 * walker.weights)
+        own = walker.weights[pair]
+        walker.move(None, remove=pair)
+        signs = -walker.targets[pair]
+        walker.relabel(pair, signs, np.minimum(signs, 0.0), np.maximum(signs, 0.0))
+        walker.move(None, pair, own)
+        beta = walker.native.beta()
+        assert certify(walker.problem, beta).is_optimal(1e-10)
+        # Residuals that are kept along are those of the labels and weights that hold now.
+        kept = walker.native.residuals() - walker.native.bias + walker.targets
+        product = view.multiply(everybody, beta) - view.gram.offset() @ beta
+        np.testing.assert_allclose(kept, product - view.gram.offset() * beta.sum(), atol=1e-11)
+    assert walker.n_fallbacks == 0

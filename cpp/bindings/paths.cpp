@@ -52,15 +52,28 @@ struct HeldWalker {
   std::size_t n() const { return nb::cast<const KernelRows&>(kernel).size(); }
 };
 
-int walk(HeldWalker& self, double to, std::int64_t max_events, double time_limit) {
+template <class Work> int watched(double time_limit, const Work& work) {
   SignalWatch signals;
   const PathStatus status = [&] {
     nb::gil_scoped_release release;
     Watch watch(time_limit, signals.question());
-    return self.walker.walk(to, max_events, watch);
+    return work(watch);
   }();
   signals.raise_caught(true);
   return static_cast<int>(status);
+}
+
+int walk(HeldWalker& self, double to, std::int64_t max_events, double time_limit) {
+  return watched(time_limit, [&](Watch& watch) { return self.walker.walk(to, max_events, watch); });
+}
+
+int walk_past(HeldWalker& self, const Vector& stops, std::int64_t events_alone,
+              std::int64_t max_events) {
+  if (stops.size() == 0)
+    throw std::invalid_argument("stops is empty; a walk needs somewhere to end.");
+  return watched(0.0, [&](Watch& watch) {
+    return self.walker.walk_past(as_span(stops), events_alone, max_events, watch);
+  });
 }
 
 void define(HeldWalker& self, const Indices& instances, const Vector& targets,
@@ -69,6 +82,14 @@ void define(HeldWalker& self, const Indices& instances, const Vector& targets,
   self.walker.define(which, sized(targets, which.size(), "targets"),
                      sized(lower_scale, which.size(), "lower_scale"),
                      sized(upper_scale, which.size(), "upper_scale"));
+}
+
+void relabel(HeldWalker& self, const Indices& instances, const Vector& targets,
+             const Vector& lower_scale, const Vector& upper_scale) {
+  const std::vector<std::size_t> which = as_positions(instances, self.n());
+  self.walker.relabel(which, sized(targets, which.size(), "targets"),
+                      sized(lower_scale, which.size(), "lower_scale"),
+                      sized(upper_scale, which.size(), "upper_scale"));
 }
 
 nb::typed<nb::dict, nb::str, nb::any> pieces_of(HeldWalker& self) {
@@ -133,6 +154,8 @@ void bind_walker(nb::module_& m) {
            "has_equality"_a = true, "is_centred"_a = false)
       .def("define", &define, "instances"_a, "targets"_a, "lower_scale"_a, "upper_scale"_a,
            "Describe instances; they become absent.")
+      .def("relabel", &relabel, "instances"_a, "targets"_a, "lower_scale"_a, "upper_scale"_a,
+           "Other targets and boxes for absent instances.")
       .def(
           "start",
           [](HeldWalker& self, const Vector& beta, const Vector& weights) {
@@ -175,6 +198,8 @@ void bind_walker(nb::module_& m) {
           "(bias, objective, duality gap, KKT violation) of the present solution.")
       .def("walk", &walk, "to"_a, "max_events"_a, "time_limit"_a = 0.0,
            "Follow the path; the status is a PathStatus.")
+      .def("walk_past", &walk_past, "stops"_a, "events_alone"_a, "max_events"_a,
+           "Follow the path to the last stop, or to the first after so many events.")
       .def(
           "refresh",
           [](HeldWalker& self) {
@@ -201,6 +226,8 @@ void bind_walker(nb::module_& m) {
       .def_prop_ro("n_margin", [](const HeldWalker& self) { return self.walker.n_margin(); })
       .def_prop_ro("rounding_floor",
                    [](const HeldWalker& self) { return self.walker.rounding_floor(); })
+      .def_prop_ro("target_scale",
+                   [](const HeldWalker& self) { return self.walker.target_scale(); })
       .def_prop_ro("counts", [](const HeldWalker& self) { return self.walker.counts(); })
       .def("beta", [](HeldWalker& self) { return copy_of(self.walker.betas().data(), self.n()); })
       .def("residuals",

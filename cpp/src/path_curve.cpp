@@ -61,14 +61,23 @@ void CurveSums::add_errors(double start, double end, const double* residual, con
       side_[j] = ends_above ? 1.0 : -1.0;
     }
   }
-  curve_.where.push_back(start);
-  curve_.value.push_back(error_.value());
+  add_step(start);
   std::stable_sort(crossings_.begin(), crossings_.end(),
                    [](const Crossing& a, const Crossing& b) { return a.time < b.time; });
   for (const Crossing& crossing : crossings_) {
     error_.add(crossing.change);
-    curve_.where.push_back(crossing.time);
-    curve_.value.push_back(error_.value());
+    add_step(crossing.time);
+  }
+}
+
+/// The present error from `time` on, if it changed.
+void CurveSums::add_step(double time) {
+  const double value = error_.value();
+  if (!curve_.where.empty() && curve_.where.back() == time) {
+    curve_.value.back() = value;
+  } else if (curve_.where.empty() || curve_.value.back() != value) {
+    curve_.where.push_back(time);
+    curve_.value.push_back(value);
   }
 }
 

@@ -10,7 +10,7 @@ namespace alphapath {
 enum class Metric { error, squared };
 
 /// value[k] + s (slope[k] + s curvature[k]) at s past where[k]; several may begin at one place, and
-/// the last of them stands. Of errors value alone is filled.
+/// the last of them stands. Of errors value alone is filled, where it changes.
 struct Curve {
   std::vector<double> where, value, slope, curvature;
 };
@@ -27,6 +27,8 @@ public:
   /// From start to end, row j has f = target[j] + residual[j] + (t - start) rate[j].
   void add(double start, double end, const double* residual, const double* rate);
   Curve& curve() { return curve_; }
+  /// +1 where f was last above, else -1: while no sign changes, errors need not be added.
+  std::span<const double> sides() const { return side_; }
 
 private:
   /// A sum of many small terms whose rounding is kept (Neumaier): equal errors must stay equal.
@@ -44,6 +46,7 @@ private:
   };
 
   void add_errors(double start, double end, const double* residual, const double* rate);
+  void add_step(double time);
   void add_squares(double start, const double* residual, const double* rate);
 
   Metric metric_;

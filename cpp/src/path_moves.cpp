@@ -21,6 +21,8 @@ constexpr double least_pivot = 1e-13;
 constexpr double negative_pivot = -1e-8;
 // Parts of a null vector that are rounding, relative to its largest.
 constexpr double null_noise = 1e-11;
+// Where one instance of so many was driven, their weights may well be moved next.
+constexpr std::size_t many_driven = 8;
 // The random slack that breaks ties, relative to the scale of the targets.
 constexpr double ramp_slack = 1e-9;
 
@@ -241,11 +243,12 @@ void PathWalker::arrive() {
   std::fill(return_.begin(), return_.end(), 0.0);
   has_return_ = is_carried_ = false;
   sum_return_ = 0;
+  if (many_driven * driven_.size() > n_)
+    keep_rates();
+  std::erase_if(driven_, [&](std::size_t i) { return place_[i] != Place::driven; });
+  set_rates(driven_, std::vector<double>(driven_.size(), 0.0));
   for (const std::size_t i : driven_) {
-    if (place_[i] != Place::driven)
-      continue;
     beta_[i] = drive_end_[i];
-    set_rate(i, 0);
     if (drive_end_[i] == 0)
       set_place(i, Place::absent);
     else

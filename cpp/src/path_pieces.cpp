@@ -4,6 +4,7 @@
 // middle of what the instances allow (LIBSVM's rule), and so does a piece: the ends of that
 // interval are envelopes of lines in tau, hence it is written in parts between their corners.
 
+#include "dispatch.hpp"
 #include "path_walker.hpp"
 
 #include <algorithm>
@@ -105,14 +106,28 @@ void PathWalker::write_part(double at, double end, double shift, double shift_ra
   for (std::size_t k = 0; k < members_.size(); ++k)
     pieces_.beta[first + k] = beta_[members_[k]] + at * dbeta_[k];
   pieces_.beta_rate.insert(pieces_.beta_rate.end(), dbeta_.begin(), dbeta_.end());
-  if (!scored_)
+  if (scored_)
+    write_scores(at, end, shift, shift_rate);
+}
+
+/// The scores of a part, but for errors where no sign changes, as on most.
+void PathWalker::write_scores(double at, double end, double shift, double shift_rate) {
+  Scored& scored = *scored_;
+  if (at == 0 && shift == 0 && shift_rate == 0 && !scored.side.empty() &&
+      ALPHAPATH_DISPATCH(keeps_sides)(e_.data(), de_.data(), target_.data(), scored.side.data(),
+                                      width_, end))
     return;
-  for (std::size_t k = 0; k < scored_->rows.size(); ++k) {
-    const std::size_t i = scored_->rows[k];
-    scored_->residual[k] = e_[i] + at * de_[i] + shift;
-    scored_->rate[k] = de_[i] + shift_rate;
+  for (std::size_t k = 0; k < scored.rows.size(); ++k) {
+    const std::size_t i = scored.rows[k];
+    scored.residual[k] = e_[i] + at * de_[i] + shift;
+    scored.rate[k] = de_[i] + shift_rate;
   }
-  scored_->sums.add(tau_ + at, tau_ + end, scored_->residual.data(), scored_->rate.data());
+  scored.sums.add(tau_ + at, tau_ + end, scored.residual.data(), scored.rate.data());
+  if (!keeps_errors_)
+    return;
+  scored.side.resize(width_, 0.0);
+  for (std::size_t k = 0; k < scored.rows.size(); ++k)
+    scored.side[scored.rows[k]] = scored.sums.sides()[k];
 }
 
 } // namespace alphapath

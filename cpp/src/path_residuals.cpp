@@ -14,6 +14,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double least_start_pivot = 1e-12;
+/// Updates of the factor after which it too is computed anew where residuals are.
+constexpr std::int64_t updates_alone = 200;
 /// Relative error that rounding may leave in a stated objective.
 constexpr double objective_digits = 1e-11;
 
@@ -142,23 +144,6 @@ void PathWalker::compute_products() {
                      std::min(simd::max_rows_at_once, members_.size() - at), n_, e_.data());
 }
 
-/// h = K rates; kept up to date by set_rate, whose rounding adds up.
-void PathWalker::multiply_rates() {
-  std::vector<std::size_t> moving;
-  std::vector<double> rates;
-  rates_size_ = 0;
-  for (std::size_t i = 0; i < n_; ++i)
-    if (rate_[i] != 0) {
-      moving.push_back(i);
-      rates.push_back(rate_[i]);
-      rates_size_ += std::abs(rate_[i]);
-    }
-  n_moving_ = moving.size();
-  is_carried_ = false;
-  std::fill(h_.begin(), h_.end(), 0.0);
-  multiply_add(kernel_, moving, rates, std::span(h_).first(n_));
-}
-
 void PathWalker::renew(PathStatus& status) {
   step_left_ = 0; // residuals come from nothing
   ++counts_.n_refreshes;
@@ -214,6 +199,9 @@ void PathWalker::hand_drift_to_targets() {
 
 double PathWalker::refresh() {
   ++counts_.n_refreshes;
+  if (counts_.n_updates - updates_at_refresh_ > updates_alone &&
+      build_factor() != PathStatus::arrived)
+    return infinity;
   compute_products();
   correct_members();
   needs_correction_ = true;

@@ -43,6 +43,7 @@ void PathWalker::grow() {
 void PathWalker::define(std::span<const std::size_t> instances, std::span<const double> targets,
                         std::span<const double> lower_scale, std::span<const double> upper_scale) {
   settle_betas();
+  last_h_.clear(); // a slot may hold another instance now
   const bool is_begun =
       std::any_of(beta_.begin(), beta_.end(), [](double beta) { return beta != 0; });
   for (std::size_t k = 0; k < instances.size(); ++k) {
@@ -69,6 +70,17 @@ void PathWalker::define(std::span<const std::size_t> instances, std::span<const 
     target_scale_ = 1;
 }
 
+void PathWalker::relabel(std::span<const std::size_t> instances, std::span<const double> targets,
+                         std::span<const double> lower_scale, std::span<const double> upper_scale) {
+  for (std::size_t k = 0; k < instances.size(); ++k) {
+    const std::size_t i = instances[k];
+    e_[i] += target_[i] - targets[k];
+    target_[i] = targets[k];
+    lower_scale_[i] = lower_scale[k];
+    upper_scale_[i] = upper_scale[k];
+  }
+}
+
 void PathWalker::set_place(std::size_t i, Place place) {
   place_[i] = place;
   lo_[i] = -infinity;
@@ -88,25 +100,6 @@ void PathWalker::set_place(std::size_t i, Place place) {
   write_change(i);
 }
 
-void PathWalker::set_rate(std::size_t i, double rate) {
-  const double change = rate - rate_[i];
-  if (change == 0)
-    return;
-  n_moving_ += static_cast<std::size_t>(rate != 0);
-  n_moving_ -= static_cast<std::size_t>(rate_[i] != 0);
-  rates_size_ += std::abs(rate) - std::abs(rate_[i]);
-  rate_[i] = rate;
-  is_carried_ = false;
-  if (n_moving_ == 0) { // exactly, not to rounding
-    rates_size_ = 0;
-    std::fill(h_.begin(), h_.end(), 0.0);
-    return;
-  }
-  const KernelRow pin = kernel_.row(i);
-  const double* row = static_cast<const double*>(pin.data);
-  add_rows<double>(&row, &change, 1, width_, h_.data());
-}
-
 /// Moves the origin of feature space to one instance near the middle: a kernel stored as expm1 is
 /// definite only on sum = 0, and one stored about a far origin loses digits.
 void PathWalker::choose_origin() {
@@ -119,7 +112,7 @@ void PathWalker::choose_origin() {
     for (std::size_t i = 0; i < n_; i += stride) {
       const KernelRow pin = kernel_.row(i);
       const double* row = static_cast<const double*>(pin.data);
-      const double sum = std::accumulate(row, row + n_, 0.0);
+      const double sum = ALPHAPATH_DISPATCH(sum_of)(row, width_);
       const double distance = kernel_.diagonal()[i] - 2 * sum / static_cast<double>(n_);
       if (distance < least) {
         least = distance;
@@ -189,6 +182,8 @@ PathStatus PathWalker::start(std::span<const double> beta, std::span<const doubl
 
 void PathWalker::aim(std::span<const double> c0, std::span<const double> dc, double from) {
   settle_betas();
+  if (n_moving_ > 0)
+    keep_rates();
   tau_ = from;
   std::copy(c0.begin(), c0.end(), c0_.begin());
   std::copy(dc.begin(), dc.end(), dc_.begin());
@@ -205,7 +200,8 @@ void PathWalker::aim(std::span<const double> c0, std::span<const double> dc, dou
     else if (place_[i] == Place::below)
       rate_[i] = lower_scale_[i] * dc[i];
   }
-  multiply_rates();
+  if (!has_moving_bounds_ || !scale_rates())
+    multiply_rates();
 }
 
 bool PathWalker::can_drive(std::span<const std::size_t> adds, std::span<const double> weights,
@@ -230,6 +226,12 @@ bool PathWalker::can_drive(std::span<const std::size_t> adds, std::span<const do
 void PathWalker::drive(std::span<const std::size_t> adds, std::span<const double> weights,
                        std::span<const std::size_t> removes) {
   const double time = 1 - tau_;
+  std::vector<std::size_t> moved;
+  std::vector<double> rates;
+  const auto move = [&](std::size_t i, double rate) {
+    moved.push_back(i);
+    rates.push_back(rate);
+  };
   for (std::size_t k = 0; k < adds.size(); ++k) {
     const std::size_t i = adds[k];
     c0_[i] = weights[k];
@@ -244,7 +246,7 @@ void PathWalker::drive(std::span<const std::size_t> adds, std::span<const double
     side_[i] = rises ? 1 : -1;
     drive_end_[i] = (rises ? upper_scale_[i] : lower_scale_[i]) * weights[k];
     set_place(i, Place::driven);
-    set_rate(i, drive_end_[i] / time);
+    move(i, drive_end_[i] / time);
     driven_.push_back(i);
   }
   for (const std::size_t i : removes) {
@@ -254,10 +256,11 @@ void PathWalker::drive(std::span<const std::size_t> adds, std::span<const double
                                         members_.begin()));
     c0_[i] = dc_[i] = drive_end_[i] = 0;
     set_place(i, beta_[i] == 0 ? Place::absent : Place::driven);
-    set_rate(i, -beta_[i] / time);
+    move(i, -beta_[i] / time);
     if (beta_[i] != 0)
       driven_.push_back(i);
   }
+  set_rates(moved, rates);
 }
 
 } // namespace alphapath

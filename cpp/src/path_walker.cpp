@@ -47,7 +47,9 @@ void PathWalker::find_direction(double limit) {
   dbeta_.resize(m);
   direction_size_ = rates_size_;
   if (m > 0) {
-    const double total = model_.has_equality ? sum_return_ - sum_of_rates() : 0.0;
+    double total = 0;
+    if (model_.has_equality)
+      total = is_carried_ ? carried_total_ : sum_return_ - sum_of_rates();
     if (!is_carried_ || n_carried_ >= turns_carried) {
       for (std::size_t k = 0; k < m; ++k) {
         const std::size_t i = members_[k];
@@ -150,7 +152,8 @@ void PathWalker::score(std::span<const std::size_t> rows, std::span<const double
   std::vector<double> targets, values(rows.size());
   for (const std::size_t i : rows)
     targets.push_back(target_[i]);
-  scored_ = Scored{{rows.begin(), rows.end()}, values, values, {metric, targets, shares}};
+  scored_ = Scored{{rows.begin(), rows.end()}, values, values, {metric, targets, shares}, {}};
+  keeps_errors_ = metric == Metric::error;
 }
 
 bool PathWalker::must_end(PathStatus& status, std::int64_t max_events, Watch& watch) const {
@@ -166,7 +169,13 @@ bool PathWalker::must_end(PathStatus& status, std::int64_t max_events, Watch& wa
 }
 
 PathStatus PathWalker::walk(double to, std::int64_t max_events, Watch& watch) {
-  walk_end_ = to;
+  return walk_past({&to, 1}, max_events, max_events, watch);
+}
+
+PathStatus PathWalker::walk_past(std::span<const double> stops, std::int64_t events_alone,
+                                 std::int64_t max_events, Watch& watch) {
+  const std::int64_t n_before = counts_.n_events;
+  double to = walk_end_ = stops.front();
   n_idle_ = 0;
   if (needs_correction_)
     hand_drift_to_targets();
@@ -178,6 +187,12 @@ PathStatus PathWalker::walk(double to, std::int64_t max_events, Watch& watch) {
   }
   std::size_t n_turns = 0;
   while (!must_end(status, max_events, watch)) {
+    while (stops.size() > 1 && stops.front() <= tau_)
+      stops = stops.subspan(1);
+    walk_end_ = stops.front();
+    const bool must_stop =
+        has_return_ || sum_return_ != 0 || counts_.n_events - n_before >= events_alone;
+    to = must_stop ? walk_end_ : stops.back();
     if (members_.empty() && model_.has_equality && !jump_bias(status))
       return PathStatus::unbounded;
     // A turn on all instances finds out who is near; it pays where several follow.

@@ -55,6 +55,9 @@ public:
   /// Describes instances; they become absent, with beta = 0. Their residuals are computed.
   void define(std::span<const std::size_t> instances, std::span<const double> targets,
               std::span<const double> lower_scale, std::span<const double> upper_scale);
+  /// Other targets and boxes for absent instances whose kernel rows are what they were.
+  void relabel(std::span<const std::size_t> instances, std::span<const double> targets,
+               std::span<const double> lower_scale, std::span<const double> upper_scale);
   /// Begins at `beta` with weights c: feasible, near the optimum or not. Walks from here begin on
   /// the optimum of targets moved so that beta is optimal, and return to the true ones.
   PathStatus start(std::span<const double> beta, std::span<const double> weights);
@@ -72,6 +75,11 @@ public:
   bool can_drive(std::span<const std::size_t> adds, std::span<const double> weights,
                  std::span<const std::size_t> removes) const;
   PathStatus walk(double to, std::int64_t max_events, Watch& watch);
+  /// To the last of the stops (ascending), or to an earlier one, once there were `events_alone`
+  /// events: residuals should be recomputed there. Drift that was found on the way is returned by
+  /// the next stop; otherwise none of them ends a piece.
+  PathStatus walk_past(std::span<const double> stops, std::int64_t events_alone,
+                       std::int64_t max_events, Watch& watch);
   /// Recomputes all residuals. Returns the largest distance outside an interval.
   double refresh();
   void record(bool is_on);
@@ -90,6 +98,7 @@ public:
   const std::vector<Place>& places() const { return place_; }
   std::size_t n_margin() const { return members_.size(); }
   double rounding_floor() const;
+  double target_scale() const { return target_scale_; }
   /// Of the present solution, by the residuals as they are.
   Quality measure();
   const PathCounts& counts() const { return counts_; }
@@ -112,6 +121,7 @@ private:
     std::vector<std::size_t> rows;
     std::vector<double> residual, rate;
     CurveSums sums;
+    AlignedVector<double> side; // of errors: that of each row, 0 where it has no score
   };
   /// What comes after a turn.
   enum class Turn { goes_on, ends, needs_renewal };
@@ -127,6 +137,7 @@ private:
   // path_pieces.cpp
   void write_piece(double step);
   void write_part(double at, double end, double shift, double shift_rate);
+  void write_scores(double at, double end, double shift, double shift_rate);
   bool are_members_bounded() const;
 
   // path_walker.cpp
@@ -178,14 +189,21 @@ private:
 
   // path_start.cpp
   void set_place(std::size_t i, Place place);
-  void set_rate(std::size_t i, double rate);
   void choose_origin();
+
+  // path_rates.cpp
+  void set_rate(std::size_t i, double rate);
+  void set_rates(std::span<const std::size_t> instances, std::span<const double> rates);
+  double count_rate(std::size_t i, double rate);
+  bool stand_still();
+  void keep_rates();
+  void multiply_rates();
+  bool scale_rates();
 
   // path_residuals.cpp
   PathStatus build_factor();
   void multiply_betas(std::span<double> out) const;
   void compute_residuals();
-  void multiply_rates();
   void compute_products();
   void renew(PathStatus& status);
   void hand_drift_to_targets();
@@ -220,6 +238,7 @@ private:
   AlignedVector<double> beta_; // of margin members; of the others as of settle_betas
   AlignedVector<double> drive_end_, e_, de_, lo_, hi_, h_, rate_, return_;
   AlignedVector<double> origin_;
+  AlignedVector<double> last_rate_, last_h_; // of the last walk that weights moved; may be empty
   std::vector<Place> place_;
   std::vector<std::int8_t> side_; // the half of the box a margin or driven instance is in
   // One value a margin member.
@@ -254,6 +273,7 @@ private:
   PathCounts counts_;
   bool is_recording_ = false;
   std::optional<Scored> scored_;
+  bool keeps_errors_ = false; // scores are errors, which change only where a sign does
   PathPieces pieces_;
 };
 

@@ -730,6 +730,9 @@ class PathWalker:
     def define(self, instances: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], targets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower_scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper_scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
         """Describe instances; they become absent."""
 
+    def relabel(self, instances: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], targets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower_scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper_scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Other targets and boxes for absent instances."""
+
     def start(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
         """Begin at a feasible beta."""
 
@@ -753,6 +756,11 @@ class PathWalker:
 
     def walk(self, to: float, max_events: int, time_limit: float = 0.0) -> int:
         """Follow the path; the status is a PathStatus."""
+
+    def walk_past(self, stops: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], events_alone: int, max_events: int) -> int:
+        """
+        Follow the path to the last stop, or to the first after so many events.
+        """
 
     def refresh(self) -> float:
         """Recompute the residuals; returns the KKT violation."""
@@ -780,6 +788,9 @@ class PathWalker:
 
     @property
     def rounding_floor(self) -> float: ...
+
+    @property
+    def target_scale(self) -> float: ...
 
     @property
     def counts(self) -> PathCounts: ...

@@ -78,12 +78,14 @@ class Certificate:
 def multiply_exactly(problem: Problem, beta: FloatArray) -> FloatArray:
     """K beta from kernel.exact_rows, a block of rows with beta != 0 at a time.
 
-    Where rows would be too long, as on pairs, the kernel has `exact_multiply` itself.
+    Where there is a way without them, as on pairs and for inner products, the kernel has
+    `exact_multiply` itself.
     """
     support = np.flatnonzero(beta)
     multiply: Any = getattr(problem.kernel, "exact_multiply", None)
-    if multiply is not None:
-        return np.asarray(multiply(support, beta[support]))
+    found = None if multiply is None else multiply(support, beta[support])
+    if found is not None:
+        return np.asarray(found)
     product = np.zeros(problem.n)
     step = max(1, BLOCK_VALUES // problem.n)
     for first in range(0, support.size, step):

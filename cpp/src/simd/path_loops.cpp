@@ -72,15 +72,40 @@ Crossing reduce_least(const RunningLeast (&least)[n_chains], double limit) {
   return found;
 }
 
-/// de[first ...] += the rows' part of their rates.
-void add_block(const RateTerms& terms, std::size_t first, std::size_t n, double* de) {
-  for (std::size_t r = 0; r < terms.n_rows; r += max_rows_at_once) {
-    const std::size_t left = terms.n_rows - r;
-    const std::size_t count = left < max_rows_at_once ? left : max_rows_at_once;
+/// From `first` on: e += step de, and then de is written from its terms, of the rows the first
+/// `n_rows` only.
+template <std::size_t n_rows>
+void begin_rates(const RateTerms& terms, double step, double* e, std::size_t first,
+                 std::size_t count, double* de) {
+  const double* rows[n_rows + 1];
+  double coef[n_rows + 1];
+  __builtin_memcpy(rows, terms.rows, n_rows * sizeof(double*));
+  __builtin_memcpy(coef, terms.coef, n_rows * sizeof(double));
+  for (std::size_t i = first; i < first + count; i += lanes) {
+    vdouble rate = load<vdouble>(terms.fixed + i) + terms.constant;
+    if (terms.returned != nullptr)
+      rate += load<vdouble>(terms.returned + i);
+    for (std::size_t r = 0; r < n_rows; ++r)
+      rate += coef[r] * load<vdouble>(rows[r] + i);
+    store(e + i, load<vdouble>(e + i) + step * load<vdouble>(de + i));
+    store(de + i, rate);
+  }
+}
+
+using BeginRates = void (*)(const RateTerms&, double, double*, std::size_t, std::size_t, double*);
+constexpr BeginRates begin_with[max_rows_at_once] = {begin_rates<0>, begin_rates<1>, begin_rates<2>,
+                                                     begin_rates<3>, begin_rates<4>, begin_rates<5>,
+                                                     begin_rates<6>, begin_rates<7>};
+static_assert(max_rows_at_once == 8);
+
+/// de[first ...] += the rest of the rows' part, a multiple of max_rows_at_once rows.
+void add_block(const RateTerms& terms, std::size_t n_done, std::size_t first, std::size_t n,
+               double* de) {
+  for (std::size_t r = n_done; r < terms.n_rows; r += max_rows_at_once) {
     const double* rows[max_rows_at_once];
-    for (std::size_t k = 0; k < count; ++k)
+    for (std::size_t k = 0; k < max_rows_at_once; ++k)
       rows[k] = terms.rows[r + k] + first;
-    add_rows_f64(rows, terms.coef + r, count, n, de + first);
+    add_rows_f64(rows, terms.coef + r, max_rows_at_once, n, de + first);
   }
 }
 
@@ -96,16 +121,11 @@ Crossing first_crossing(const Intervals& at, const double* de, std::size_t n, do
 Crossing sweep(const RateTerms& terms, double step, const Intervals& at, std::size_t n,
                double noise, double limit, double* de) {
   RunningLeast least[n_chains];
+  const std::size_t n_begun = terms.n_rows % max_rows_at_once;
   for (std::size_t first = 0; first < n; first += block_size) {
     const std::size_t count = n - first < block_size ? n - first : block_size;
-    for (std::size_t i = first; i < first + count; i += lanes) {
-      vdouble rate = load<vdouble>(terms.fixed + i) + terms.constant;
-      if (terms.returned != nullptr)
-        rate += load<vdouble>(terms.returned + i);
-      store(at.e + i, load<vdouble>(at.e + i) + step * load<vdouble>(de + i));
-      store(de + i, rate);
-    }
-    add_block(terms, first, count, de);
+    begin_with[n_begun](terms, step, at.e, first, count, de);
+    add_block(terms, n_begun, first, count, de);
     look(at, de, first, count, noise, least);
   }
   return reduce_least(least, limit);
@@ -123,10 +143,10 @@ bool keeps_sides(const double* residual, const double* rate, const double* targe
   }
   bool keeps = true;
   for (std::size_t l = 0; l < lanes; ++l)
-    keeps &= least[l] > 0;
+    keeps &= least[l] >= 0;
   for (; j < n; ++j) {
     const double first = residual[j] + target[j], last = first + length * rate[j];
-    keeps &= side[j] * first > 0 && side[j] * last > 0;
+    keeps &= side[j] * first >= 0 && side[j] * last >= 0;
   }
   return keeps;
 }

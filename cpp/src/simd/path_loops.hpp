@@ -37,8 +37,8 @@ struct Crossing {
   /* e += step de; then writes de from its terms, and finds the first crossing on the way. */      \
   Crossing sweep(const RateTerms& terms, double step, const Intervals& at, std::size_t n,          \
                  double noise, double limit, double* de);                                          \
-  /* Whether residual + target, and that a `length` along its rate, has the sign of side (+-1) */  \
-  /* for all of n rows. */                                                                         \
+  /* Whether residual + target, and that a `length` along its rate, is 0 or has the sign of */     \
+  /* side (+-1; 0: never mind) for all of n rows. */                                               \
   bool keeps_sides(const double* residual, const double* rate, const double* target,               \
                    const double* side, std::size_t n, double length);                              \
   /* y += a x; n is a multiple of 16. */                                                           \

@@ -43,6 +43,13 @@ class Kernel(ABC):
         """A number that no |K(x, z)| exceeds for rows of at most this squared norm."""
         return 1.0
 
+    def combine(self, X: Any, Z: Any, coef: FloatArray) -> FloatArray | None:
+        """K(X, Z) coef without kernel values, in more than double precision.
+
+        None where the formula has no such way, and kernel values are to be summed.
+        """
+        return None
+
     def native_function(self) -> _core.KernelFunction | None:
         """The formula for the native code; None where the matrix comes from elsewhere."""
         return None

@@ -68,6 +68,10 @@ class KernelView:
         """K[idx, :] computed again from the raw data, in double."""
         return self.kernel.evaluate(self._X[_as_indices(idx)], self._X)
 
+    def exact_multiply(self, idx: ArrayLike, coef: FloatArray) -> FloatArray | None:
+        """K[:, idx] @ coef from the raw data, where that takes no kernel values; else None."""
+        return self.kernel.combine(self._X, self._X[_as_indices(idx)], coef)
+
     def diagonal(self) -> FloatArray:
         """K_ii."""
         return np.asarray(self.gram.diagonal() + 2.0 * self.gram.offset())

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..problem import FloatArray, Problem
 from ..solution import Solution
+from ..solvers.lapack import single_threaded
 from .walker import Place, Walker, Work
 
 BoolArray = NDArray[np.bool_]
@@ -25,9 +26,9 @@ BoolArray = NDArray[np.bool_]
 FIRST_WEIGHT = 1e-5
 #: Kernel rows, as an event reads them, that a solve with its polish costs for each support vector.
 SOLVE_ROWS = 100.0
-#: Two slacks that sum to more are switched. Each switch lowers the objective by what they have
-#: beyond 2, so that none comes back; rounding must not take part.
-SWITCHED = 2.0 + 1e-9
+#: What two slacks must sum to beyond 2 to be switched. Each switch lowers the objective by that
+#: much, so that none comes back; rounding must not take part.
+SWITCHED = 1e-9
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,8 @@ def transduce(
     >>> transduce(problem, known, C_unlabelled=1.0, n_positive=2).signs.tolist()
     [-1.0, -1.0, -1.0, 1.0, 1.0, 1.0]
     """
-    return _Run(problem, is_labelled, C_unlabelled, n_positive).run()
+    with single_threaded():
+        return _Run(problem, is_labelled, C_unlabelled, n_positive).run()
 
 
 class _Run:
@@ -96,6 +98,7 @@ class _Run:
                 break
             negative, positive = 2.0 * negative, 2.0 * positive
             self.n_doublings += 1
+        walker.confirm()
         work = Work(
             walker.native.counts.n_events,
             walker.native.counts.n_steps,
@@ -111,22 +114,26 @@ class _Run:
         order = np.argsort(-self._open_values(), kind="stable")
         self.signs[self.open] = -1.0
         self.signs[self.open[order[: self.n_positive]]] = 1.0
-        self._define(self.open)
+        self._relabel(self.open)
 
     def _open_values(self) -> FloatArray:
-        """Decision values of the unlabelled.
+        """Decision values of the unlabelled, but for one number that is the same for all."""
+        walker = self.walker
+        return np.asarray((walker.native.residuals() + walker.targets)[self.open])
+
+    def _left_out(self) -> float:
+        """That number.
 
         The bias is that of the present solution: a walker that a solver has just placed may not
         have moved its own yet.
         """
         native = self.walker.native
-        bias = native.quality()[0] - native.bias
         offset = float(self.walker.view.gram.offset() @ native.beta())
-        return np.asarray((native.residuals() + self.walker.targets)[self.open] + (bias + offset))
+        return float(native.quality()[0] - native.bias + offset)
 
-    def _define(self, instances: NDArray[np.intp]) -> None:
+    def _relabel(self, instances: NDArray[np.intp]) -> None:
         signs = self.signs[instances]
-        self.walker.define(
+        self.walker.relabel(
             instances.astype(np.int64),
             signs,
             np.where(signs > 0.0, 0.0, -1.0),
@@ -180,19 +187,24 @@ class _Run:
         return np.clip(beta + lift, lower, upper)
 
     def _switch_one(self) -> bool:
-        """Switch the pair whose slacks are largest, if they sum to more than 2."""
+        """Switch the pair whose slacks are largest, if they sum to more than 2.
+
+        It is the positive one with the least decision value and the negative one with the largest,
+        and their slacks sum to 2 and the difference of these, if both have one.
+        """
         walker = self.walker
-        signs = self.signs[self.open]
-        slack = np.maximum(1.0 - signs * self._open_values(), 0.0)
-        up = np.where((signs > 0.0) & (slack > 0.0), slack, -np.inf)
-        down = np.where((signs < 0.0) & (slack > 0.0), slack, -np.inf)
-        i, j = int(np.argmax(up)), int(np.argmax(down))
-        if not up[i] + down[j] > SWITCHED:
+        signs, values = self.signs[self.open], self._open_values()
+        low, high = np.where(signs > 0.0, values, np.inf), np.where(signs < 0.0, values, -np.inf)
+        i, j = int(np.argmin(low)), int(np.argmax(high))
+        if not high[j] - low[i] > SWITCHED:
+            return False
+        shift = self._left_out()
+        if low[i] + shift >= 1.0 or high[j] + shift <= -1.0:
             return False
         pair = self.open[[i, j]].astype(np.int64)
         walker.move(None, remove=pair)
         self.signs[pair] = -self.signs[pair]
-        self._define(pair)
+        self._relabel(pair)
         weights = np.array([self.by_class[float(sign)] for sign in self.signs[pair]])
         walker.move(None, pair, weights)
         return True

@@ -36,7 +36,7 @@ ENTRY_TOL = 1e-5
 #: How often the way from a moved target back to the true one is repeated.
 N_CORRECTIONS = 3
 #: Steps after which residuals are recomputed; each adds one rounding to them.
-STEPS_ALONE = 200
+STEPS_ALONE = 500
 
 
 class PathStatus(IntEnum):
@@ -131,6 +131,15 @@ class Walker:
             np.ascontiguousarray(upper, dtype=np.float64),
         )
 
+    def relabel(
+        self, instances: IntArray, targets: FloatArray, lower: FloatArray, upper: FloatArray
+    ) -> None:
+        """Other targets and boxes for instances that are absent."""
+        self.targets[instances] = targets
+        self.lower_scale[instances] = lower
+        self.upper_scale[instances] = upper
+        self.native.relabel(instances, targets, lower, upper)
+
     @property
     def problem(self) -> Problem:
         """The problem whose solution this is."""
@@ -192,6 +201,11 @@ class Walker:
         native = self.native
         if status is PathStatus.ARRIVED and native.counts.n_steps - self._n_checked <= STEPS_ALONE:
             return
+        self.confirm(status)
+
+    def confirm(self, status: PathStatus = PathStatus.ARRIVED) -> None:
+        """Exact by residuals that are recomputed now; `status` is that of the last walk."""
+        native = self.native
         zeros = np.zeros(self.view.n)
         self._n_checked = native.counts.n_steps
         for _ in range(N_CORRECTIONS):
@@ -205,15 +219,12 @@ class Walker:
             return
         self.n_fallbacks += 1
         self._n_checked = -STEPS_ALONE - 1
-        self._solve_from(native.beta(), EXACT * self._target_scale())
+        self._solve_from(native.beta(), EXACT * self.native.target_scale)
 
     def is_exact(self, violation: float) -> bool:
         """Whether a violation is no more than rounding leaves."""
         floor = ROUNDING * float(self.native.rounding_floor)
-        return bool(violation <= max(EXACT * self._target_scale(), floor))
-
-    def _target_scale(self) -> float:
-        return float(np.max(np.abs(self.targets), initial=0.0)) or 1.0
+        return bool(violation <= max(EXACT * self.native.target_scale, floor))
 
     def solve(self, beta: FloatArray | None = None) -> None:
         """The solution of the present problem by the solver, then polished."""

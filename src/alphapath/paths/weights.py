@@ -27,7 +27,7 @@ IntArray = NDArray[np.int64]
 #: Stretches after which residuals are recomputed, between two weightings.
 N_STRETCHES = 8
 #: Events after which residuals are recomputed at the next stop (and at the last stop always).
-EVENTS_ALONE = 200
+EVENTS_ALONE = 300
 #: What an event costs, in kernel values: those of the margin set's rows and so many rows more; and
 #: an iteration of SMO beside it, in rows (values of the margin set are used again soon).
 EVENT_ROWS, ITERATION_ROWS = 16.0, 4.0
@@ -196,19 +196,21 @@ class _Walk:
 
     def _walk_stops(self) -> None:
         walker, native = self.walker, self.walker.native
-        n_checked, checked = native.counts.n_events, self.stops[0]
-        for high in self.stops[1:]:
-            status = native.walk(high, walker.max_events)
+        stops, max_events = np.array(self.stops), walker.max_events
+        checked = self.stops[0]
+        while checked < stops[-1]:
+            status = native.walk_past(stops[stops > checked], EVENTS_ALONE, max_events)
             if status == PathStatus.INTERRUPTED:
                 raise KeyboardInterrupt
-            has_arrived = status == PathStatus.ARRIVED
-            n_events = native.counts.n_events
-            if has_arrived and high < self.stops[-1] and n_events - n_checked < EVENTS_ALONE:
-                continue
+            has_arrived, reached = status == PathStatus.ARRIVED, native.tau
+            high = (
+                reached if has_arrived else float(np.min(stops[stops > reached], initial=stops[-1]))
+            )
             walker.weights = self.weights_at(high)
             if not has_arrived or not walker.is_exact(native.refresh()):
-                self._bridge(native.tau if not has_arrived else checked, high)
-            n_checked, checked = n_events, high
+                self._bridge(checked if has_arrived else reached, high)
+                max_events = walker.max_events
+            checked = high
 
     def _enter(self, t: float, start: FloatArray | None) -> None:
         """The exact solution at the first stop: by the solver, or 0 where nobody has a weight."""
