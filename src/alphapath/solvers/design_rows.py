@@ -185,6 +185,23 @@ def values_of_all(rows: DesignRows, thetas: Sequence[FloatArray]) -> list[FloatA
     return list(found)
 
 
+def values_at(
+    rows: DesignRows, used: Indices, thetas: Sequence[FloatArray]
+) -> list[FloatArray]:
+    """A theta for each theta, on the instances `used`; 0 on the others."""
+    found = np.zeros((len(thetas), rows.n))
+    stacked = np.stack(thetas)
+    few = stacked[:, : rows.d]
+    if rows.is_sparse:
+        found[:, used] = (rows.X[used] @ few.T).T
+    else:
+        for part in cut(used.size, rows.d, GATHERED):
+            found[:, used[part]] = few @ rows.X[used[part]].T
+    if rows.n_offsets:
+        found[:, used] += stacked[:, rows.d :]
+    return list(found)
+
+
 def combine_all(
     rows: Sequence[DesignRows], pulls: Sequence[tuple[Indices, FloatArray]]
 ) -> list[FloatArray]:

@@ -14,6 +14,7 @@ from ..margin_solution import MarginSolution
 from ..problem import FloatArray
 from ..solution import Info, Status
 from .design_rows import DesignRows, Indices, combine_all, values_of_all
+from .smooth_refine import DualSystem, combine_refined
 from .smooth_settle import settle
 from .smooth_states import (
     Point,
@@ -88,6 +89,11 @@ class Descent:
         self.n_iter += n_steps
         return end
 
+    def state_system(self, answer: tuple[Indices, FloatArray]) -> DualSystem:
+        """What the end of the step solves. The first of all only shows who has a loss."""
+        goals = goals_of(self.problem, self.states)
+        return DualSystem(self.rows, self.hessian.chosen, goals, answer, self.is_placed)
+
     def _add_near(self, active: Indices) -> Indices:
         """With the instances that are likely to be the next to have a loss."""
         distance = distance_to_kink(self.problem, self.point.values)
@@ -97,9 +103,12 @@ class Descent:
 
     def accept(self, target: Point) -> None:
         """Stop at the target where it has the states assumed, else go an Armijo step towards it."""
-        if is_consistent(self.problem, self.states, target.values):
+        is_exact = self.is_placed or not self.hessian.is_single
+        if is_exact and is_consistent(self.problem, self.states, target.values):
             self.point, self.status = target, Status.SOLVED
             return
+        if self.is_settled and self.hessian.is_single:
+            self._check_settled(target.values)
         step = find_armijo_step(self.problem, self.point, target) if self.is_placed else 1.0
         self.is_placed = True
         if step > 0.0:
@@ -110,6 +119,13 @@ class Descent:
             self.status = Status.STALLED
             return
         self.states = states_of(self.problem, self.point.values)
+
+    def _check_settled(self, values: FloatArray) -> None:
+        """Settle no more where only known instances differ: their products are too rough."""
+        products = self.hessian.products
+        if products is not None:
+            differs = states_of(self.problem, values) != self.states
+            self.may_settle = bool((products.place[differs] < 0).any())
 
     def stop(self) -> None:
         """The time is up."""
@@ -165,10 +181,11 @@ def propose_points(descents: Sequence[Descent]) -> list[Point]:
     learn_together([(d.hessian.products, own) for d, own in zip(descents, wanted, strict=True)])
     ends = [descent.propose() for descent in descents]
     thetas = {k: end for k, end in enumerate(ends) if not isinstance(end, tuple)}
-    duals = {k: end for k, end in enumerate(ends) if isinstance(end, tuple)}
+    duals = {
+        k: descents[k].state_system(end) for k, end in enumerate(ends) if isinstance(end, tuple)
+    }
     if duals:
-        sums = combine_all([descents[k].rows for k in duals], list(duals.values()))
-        thetas.update(zip(duals, sums, strict=True))
+        thetas.update(zip(duals, combine_refined(list(duals.values())), strict=True))
     found = [thetas[k] for k in range(len(ends))]
     values = values_of_all(descents[0].rows, found)
     return [_make_point(theta, f) for theta, f in zip(found, values, strict=True)]
