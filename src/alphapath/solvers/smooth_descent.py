@@ -91,8 +91,15 @@ class Descent:
 
     def state_system(self, answer: tuple[Indices, FloatArray]) -> DualSystem:
         """What the end of the step solves. The first of all only shows who has a loss."""
-        goals = goals_of(self.problem, self.states)
-        return DualSystem(self.rows, self.hessian.chosen, goals, answer, self.is_placed)
+        return DualSystem(
+            self.problem,
+            self.rows,
+            self.hessian.chosen,
+            self.states,
+            answer,
+            is_settled=self.is_settled,
+            is_refined=self.is_placed,
+        )
 
     def _add_near(self, active: Indices) -> Indices:
         """With the instances that are likely to be the next to have a loss."""
@@ -186,6 +193,8 @@ def propose_points(descents: Sequence[Descent]) -> list[Point]:
     }
     if duals:
         thetas.update(zip(duals, combine_refined(list(duals.values())), strict=True))
+    for k, system in duals.items():
+        descents[k].states = system.states
     found = [thetas[k] for k in range(len(ends))]
     values = values_of_all(descents[0].rows, found)
     return [_make_point(theta, f) for theta, f in zip(found, values, strict=True)]
