@@ -11,7 +11,7 @@ constexpr std::size_t lanes = Vec<double>::width;
 // Rows and vectors of a product in registers.
 constexpr std::size_t group = 4;
 // Values of a row at a time: those of a group stay in the first-level cache for all vectors.
-constexpr std::size_t block = 512;
+constexpr std::size_t block = 1024;
 // Vectors of one pass over the rows.
 constexpr std::size_t max_vectors = 16;
 

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .. import _core
 from ..errors import SolverMismatch
 from ..margin_problem import MarginProblem
 from ..problem import FloatArray
@@ -21,8 +22,8 @@ Indices = NDArray[np.intp]
 Columns = slice | Indices
 #: Features of some instances, copied at a time.
 CHUNK = 2048
-#: Values of rows copied, or multiplied by several vectors, at a time: within the cache.
-GATHERED, PASSED = 1 << 19, 1 << 21
+#: Values of rows copied at a time: within the cache.
+GATHERED = 1 << 19
 
 
 class DesignRows:
@@ -43,6 +44,12 @@ class DesignRows:
         self.X: Any = problem.X
         self.is_sparse = problem.is_sparse
         self.n, self.d = problem.n, problem.d
+        # Rows that native code may pass over as they are.
+        self.is_plain = (
+            not self.is_sparse
+            and self.X.dtype == np.float64
+            and self.X.strides[1] == self.X.itemsize
+        )
         self.n_offsets = int(problem.offset == "penalised")
         self.dropped = problem.dropped
         self.is_kept = np.ones(self.width, dtype=bool)
@@ -78,19 +85,7 @@ class DesignRows:
 
     def combine(self, rows: Indices, coefs: FloatArray) -> FloatArray:
         """A_rows' coefs, dropped features set to 0."""
-        theta = np.zeros(self.width)
-        if rows.size == self.n:
-            theta[: self.d] = self.X.T @ coefs
-        elif self.is_sparse:
-            theta[: self.d] = self.X[rows].T @ coefs
-        else:
-            for part in cut(rows.size, self.d, GATHERED):
-                theta[: self.d] += coefs[part] @ self.X[rows[part]]
-        if self.n_offsets:
-            theta[self.d] = coefs.sum()
-        if self.dropped is not None:
-            theta[: self.d][self.dropped] = 0.0
-        return theta
+        return combine_all([self], [(rows, coefs)])[0]
 
     def take(self, rows: Indices) -> FloatArray:
         """A[rows] as a dense array of the kept features."""
@@ -173,41 +168,30 @@ def values_of_all(rows: DesignRows, thetas: Sequence[FloatArray]) -> list[FloatA
     """A theta for each theta, in one pass over X."""
     if len(thetas) == 1:
         return [rows.values(thetas[0])]
-    stacked = np.stack(thetas)  # k x width
-    few, found = stacked[:, : rows.d], np.empty((len(thetas), rows.n))
-    if rows.is_sparse:
-        found[:] = (rows.X @ few.T).T
-    else:
-        for part in cut(rows.n, rows.d, PASSED):  # BLAS is faster with the few on the left
-            found[:, part] = few @ rows.X[part].T
-    if rows.n_offsets:
-        found += stacked[:, rows.d :]
-    return list(found)
+    return list(_multiply_rows(rows, None, np.stack(thetas)))
 
 
-def values_at(
-    rows: DesignRows, used: Indices, thetas: Sequence[FloatArray]
-) -> list[FloatArray]:
+def values_at(rows: DesignRows, used: Indices, thetas: Sequence[FloatArray]) -> list[FloatArray]:
     """A theta for each theta, on the instances `used`; 0 on the others."""
     found = np.zeros((len(thetas), rows.n))
-    stacked = np.stack(thetas)
-    few = stacked[:, : rows.d]
-    if rows.is_sparse:
-        found[:, used] = (rows.X[used] @ few.T).T
-    else:
-        for part in cut(used.size, rows.d, GATHERED):
-            found[:, used[part]] = few @ rows.X[used[part]].T
-    if rows.n_offsets:
-        found[:, used] += stacked[:, rows.d :]
+    found[:, used] = _multiply_rows(rows, used, np.stack(thetas))
     return list(found)
+
+
+def _multiply_rows(rows: DesignRows, used: Indices | None, thetas: FloatArray) -> FloatArray:
+    """theta'a_i of the instances `used` (None: all), one row a theta."""
+    few = np.ascontiguousarray(thetas[:, : rows.d])
+    if rows.is_plain:
+        found = _core.multiply_few(rows.X, used, few)
+    else:
+        found = np.asarray((rows.X if used is None else rows.X[used]) @ few.T).T
+    return found + thetas[:, rows.d :] if rows.n_offsets else found
 
 
 def combine_all(
     rows: Sequence[DesignRows], pulls: Sequence[tuple[Indices, FloatArray]]
 ) -> list[FloatArray]:
     """A_rows' coefs for each of them, in one pass over the rows that any of them uses."""
-    if len(rows) == 1:
-        return [rows[0].combine(*pulls[0])]
     design = rows[0]
     used = np.unique(np.concatenate([who for who, _ in pulls]))
     place = np.empty(design.n, dtype=np.intp)
@@ -216,11 +200,11 @@ def combine_all(
     for k, (who, values) in enumerate(pulls):
         coefs[k, place[who]] = values
     thetas = np.zeros((len(rows), design.width))
-    if design.is_sparse:
-        thetas[:, : design.d] = (design.X[used].T @ coefs.T).T
+    if design.is_plain:
+        thetas[:, : design.d] = _core.combine_few(design.X, used, coefs)
     else:
         for part in cut(used.size, design.d, GATHERED):
-            thetas[:, : design.d] += coefs[:, part] @ design.X[used[part]]
+            thetas[:, : design.d] += (design.X[used[part]].T @ coefs[:, part].T).T
     if design.n_offsets:
         thetas[:, design.d] = coefs.sum(axis=1)
     for own, theta in zip(rows, thetas, strict=True):
