@@ -63,6 +63,8 @@ class Descent:
         # Where features were dropped the theta that has lost them is no place to begin from: the
         # first target is, by the states from before, which are nearer to the optimum's.
         self.is_placed = not self.point.position[~self.rows.is_kept].any()
+        # A first target that shows who has a loss need not be precise.
+        self.is_guess = not self.is_placed or start is None or start.workspace is None
         self.states = states_of(problem, self.point.values)
 
     def prepare(self) -> Indices | None:
@@ -90,7 +92,7 @@ class Descent:
         return end
 
     def state_system(self, answer: tuple[Indices, FloatArray]) -> DualSystem:
-        """What the end of the step solves. The first of all only shows who has a loss."""
+        """What the end of the step solves."""
         return DualSystem(
             self.problem,
             self.rows,
@@ -98,7 +100,7 @@ class Descent:
             self.states,
             answer,
             is_settled=self.is_settled,
-            is_refined=self.is_placed,
+            is_refined=not self.is_guess,
         )
 
     def _add_near(self, active: Indices) -> Indices:
@@ -110,7 +112,8 @@ class Descent:
 
     def accept(self, target: Point) -> None:
         """Stop at the target where it has the states assumed, else go an Armijo step towards it."""
-        is_exact = self.is_placed or not self.hessian.is_single
+        is_exact = not (self.is_guess and self.hessian.is_single)
+        self.is_guess = False
         if is_exact and is_consistent(self.problem, self.states, target.values):
             self.point, self.status = target, Status.SOLVED
             return

@@ -116,9 +116,9 @@ class InstanceHessian:
         """Whether answers are in single precision."""
         return self.products.is_single
 
-    def prepare(self, weights: FloatArray) -> None:
-        """Take products that are precise enough for these D."""
-        if self.products.is_too_rough(weights):
+    def prepare(self, weights: FloatArray, in_double: bool) -> None:
+        """Take products that are precise enough for these D, or in double anyhow."""
+        if self.is_single and (in_double or self.products.is_too_rough(weights)):
             self._double()
 
     def _double(self) -> None:

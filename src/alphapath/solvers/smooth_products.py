@@ -69,9 +69,7 @@ class Products:
         return float(np.linalg.norm(self.rows.products(block, block))) / sample.size
 
     def is_too_rough(self, weights: FloatArray) -> bool:
-        """Whether single precision leaves too little of 1/D for these D."""
-        if not self.is_single:
-            return False
+        """Whether single precision would leave too little of 1/D for these D."""
         largest = self.mean_eigenvalue * np.count_nonzero(weights)
         return bool(largest * weights.max() > SINGLE_LIMIT)
 

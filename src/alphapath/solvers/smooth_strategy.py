@@ -68,7 +68,7 @@ class ChosenHessian:
             self.made[kind] = kind(self.rows)
         self.chosen = self.made[kind]
         if isinstance(self.chosen, InstanceHessian):
-            self.chosen.prepare(weights)
+            self.chosen.prepare(weights, in_double=self.strategy == "none")
 
     def _find_cheaper(self, weights: FloatArray) -> type[Any]:
         """The cheaper kind; flops are counted only where their order is not clear."""
