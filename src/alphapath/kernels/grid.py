@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .base import FloatArray
+from .base import FloatArray, Kernel
+from .rbf import Rbf
 
 #: Rows from which the step is guessed.
 SAMPLE = 64
@@ -17,6 +18,18 @@ SAMPLE = 64
 LARGEST = 4096.0
 #: Values this close to the grid, as a share of the largest one, are rounded to it.
 ROUNDING = 4.0 * np.finfo(np.float64).eps
+
+
+def to_whole_numbers(X: Any, kernel: Kernel) -> tuple[Any, Kernel]:
+    """Whole numbers and a kernel on them with the values of `kernel` on X; both as given if none.
+
+    Only where the kernel is a function of distances: these are a multiple of the others.
+    """
+    found = find_grid(X) if isinstance(kernel, Rbf) else None
+    if not isinstance(kernel, Rbf) or found is None:
+        return X, kernel
+    step, whole = found
+    return whole, Rbf(kernel.gamma * step * step)
 
 
 def find_grid(X: Any) -> tuple[float, FloatArray] | None:

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from .. import _core
 from ..errors import KernelError
 from .base import FloatArray, Kernel
-from .grid import find_grid
+from .grid import to_whole_numbers
 from .policy import (
     SMALL,
     Layout,
@@ -26,7 +26,6 @@ from .policy import (
     row_bytes,
 )
 from .precomputed import Precomputed, check_kernel_matrix
-from .rbf import Rbf
 from .view import KernelView
 
 #: Kernel values beyond this are not trusted to float32, whose range ends at 3.4e38.
@@ -124,12 +123,9 @@ class KernelStore:
 
     def matrix(self, kernel: Kernel) -> FloatArray:
         """The whole K in double, in memory that is the caller's; it is not kept."""
-        on_grid = find_grid(self._X) if isinstance(kernel, Rbf) else None
-        if on_grid is not None:
-            step, whole = on_grid
-            return KernelStore(whole, n_threads=self.n_threads).matrix(
-                Rbf(kernel.gamma * step * step)
-            )
+        whole, scaled = to_whole_numbers(self._X, kernel)
+        if whole is not self._X:
+            return KernelStore(whole, n_threads=self.n_threads).matrix(scaled)
         function = kernel.native_function()
         if function is None:
             return self._given_matrix(kernel).copy()

@@ -20,7 +20,6 @@ import numpy as np
 from ..problem import FloatArray
 from .design_rows import Columns, DesignRows, Indices
 
-
 #: From this many values of X on, products are computed in single precision.
 LARGE = 1 << 22
 #: The largest D times an eigenvalue of K that single precision bears: a correction then leaves at
