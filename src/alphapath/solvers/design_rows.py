@@ -85,7 +85,10 @@ class DesignRows:
 
     def combine(self, rows: Indices, coefs: FloatArray) -> FloatArray:
         """A_rows' coefs, dropped features set to 0."""
-        return combine_all([self], [(rows, coefs)])[0]
+        theta: FloatArray = _combine_rows(self, rows, coefs[np.newaxis])[0]
+        if self.dropped is not None:
+            theta[: self.d][self.dropped] = 0.0
+        return theta
 
     def take(self, rows: Indices) -> FloatArray:
         """A[rows] as a dense array of the kept features."""
@@ -192,6 +195,8 @@ def combine_all(
     rows: Sequence[DesignRows], pulls: Sequence[tuple[Indices, FloatArray]]
 ) -> list[FloatArray]:
     """A_rows' coefs for each of them, in one pass over the rows that any of them uses."""
+    if len(rows) == 1:
+        return [rows[0].combine(*pulls[0])]
     design = rows[0]
     used = np.unique(np.concatenate([who for who, _ in pulls]))
     place = np.empty(design.n, dtype=np.intp)
@@ -199,14 +204,20 @@ def combine_all(
     coefs = np.zeros((len(rows), used.size))
     for k, (who, values) in enumerate(pulls):
         coefs[k, place[who]] = values
-    thetas = np.zeros((len(rows), design.width))
-    if design.is_plain:
-        thetas[:, : design.d] = _core.combine_few(design.X, used, coefs)
-    else:
-        for part in cut(used.size, design.d, GATHERED):
-            thetas[:, : design.d] += (design.X[used[part]].T @ coefs[:, part].T).T
-    if design.n_offsets:
-        thetas[:, design.d] = coefs.sum(axis=1)
+    thetas = _combine_rows(design, used, coefs)
     for own, theta in zip(rows, thetas, strict=True):
         theta[~own.is_kept] = 0.0
     return list(thetas)
+
+
+def _combine_rows(rows: DesignRows, used: Indices, coefs: FloatArray) -> FloatArray:
+    """coefs'A_used on all features, one row for each row of coefs."""
+    thetas = np.zeros((len(coefs), rows.width))
+    if rows.is_plain:
+        thetas[:, : rows.d] = _core.combine_few(rows.X, used, coefs)
+    else:
+        for part in cut(used.size, rows.d, GATHERED):
+            thetas[:, : rows.d] += (rows.X[used[part]].T @ coefs[:, part].T).T
+    if rows.n_offsets:
+        thetas[:, rows.d] = coefs.sum(axis=1)
+    return thetas
