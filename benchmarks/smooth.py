@@ -113,7 +113,8 @@ def run(options: Options) -> Report:
         "'whole call' is cross_validate with its checks, the kernel and the model on all rows.",
         "LinearSVC is the primal squared hinge at C = c/2 and its default tolerance; SVC is at "
         "C = c. LIBLINEAR's row compares the model on all rows at tolerance 1e-10.",
-        "'in turn': calls of the strategies alternate, so that a busy machine hits all of them.",
+        "'in turn': calls of 'auto' and the better strategy alternate, so that a busy machine hits "
+        "both; the note has the ratio of their medians.",
         "The column 'off by' compares theta of every fold (or, for leave-one-out, decision values "
         "of 20 rows) with a fit from zero whose Hessian is formed anew at every step.",
     ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
-from itertools import permutations
 from time import perf_counter
 from typing import Any
 
@@ -217,10 +216,11 @@ def time_in_turn(title: str, folder: str, repeats: int) -> list[dict[str, Any]]:
     }
     rows = []
     for task, call in tasks.items():
-        seconds = alternate(call, names, 3 * repeats, fit)
-        other = min((name for name in seconds if name != "auto"), key=seconds.__getitem__)
-        rows.append(row(f"{task}, in turn", "auto", seconds["auto"]))
-        rows.append(row(f"{task}, in turn", f"the better: {other}", seconds[other]))
+        other, seconds = alternate(call, names, 3 * repeats, fit)
+        ratio = float(np.median(seconds["auto"]) / np.median(seconds[other]))
+        note = f"{len(seconds['auto'])} turns, medians {ratio:.3g}"
+        rows.append(row(f"{task}, in turn", "auto", min(seconds["auto"]), note=note))
+        rows.append(row(f"{task}, in turn", f"the better: {other}", min(seconds[other])))
     return rows
 
 
@@ -229,27 +229,33 @@ def alternate(
     names: list[str],
     repeats: int,
     prepare: Callable[[str], Any],
-) -> dict[str, float]:
-    """Least seconds of each, by turns; one that takes long, and 5 times as long as "auto", has one.
+) -> tuple[str, dict[str, list[float]]]:
+    """The better strategy, and the seconds of "auto" and of it by turns.
 
-    Who comes after whom changes: a slow strategy leaves the caches cold for the next.
+    The others only have a first turn: a slow one leaves the caches cold for who comes next. Who
+    begins changes from turn to turn.
     """
-    seconds = dict.fromkeys(names, np.inf)
-    orders = list(permutations(names))
+    seconds: dict[str, list[float]] = {name: [] for name in names}
+
+    def take_turn(name: str) -> float:
+        given = prepare(name)
+        start = perf_counter()
+        call(name, given)
+        seconds[name].append(perf_counter() - start)
+        return seconds[name][-1]
+
+    rest = [name for name in names if name != "auto"]
+    best = {name: min(take_turn(name) for _ in range(2)) for name in rest}
+    other = min(rest, key=best.__getitem__)
+    seconds[other] = []
     spent, n_turns = 0.0, 0
     while n_turns < repeats or (spent < 1.0 and n_turns < 200):
-        for name in orders[n_turns % len(orders)]:
-            if n_turns > 0 and seconds[name] > max(0.1, 5.0 * seconds["auto"]):
-                continue
-            given = prepare(name)
-            start = perf_counter()
-            call(name, given)
-            taken = perf_counter() - start
-            seconds[name], spent = min(seconds[name], taken), spent + taken
+        pair = ("auto", other) if n_turns % 2 else (other, "auto")
+        spent += sum(take_turn(name) for name in pair)
         n_turns += 1
         if spent > 15.0:
             break
-    return seconds
+    return other, seconds
 
 
 def time_peers(title: str, folder: str, repeats: int) -> list[dict[str, Any]]:

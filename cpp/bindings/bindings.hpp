@@ -11,6 +11,7 @@ namespace nb = nanobind;
 
 void bind_kernels(nanobind::module_& m);
 void bind_solvers(nanobind::module_& m);
+void bind_few_vectors(nanobind::module_& m);
 void bind_removal(nanobind::module_& m);
 void bind_margins(nanobind::module_& m);
 void bind_dual(nanobind::module_& m);

@@ -81,6 +81,7 @@ NB_MODULE(_core, m) {
       "The instruction set chosen for the hot loops.");
   alphapath::bindings::bind_kernels(m);
   alphapath::bindings::bind_solvers(m);
+  alphapath::bindings::bind_few_vectors(m);
   alphapath::bindings::bind_removal(m);
   alphapath::bindings::bind_margins(m);
   alphapath::bindings::bind_dual(m);

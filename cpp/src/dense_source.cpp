@@ -65,6 +65,9 @@ Route choose_route(const Samples& samples, const KernelFunction& f, Precision pr
   // A linear kernel has no scale to compare with.
   if (f.kind != KernelKind::rbf)
     return Route::double_products;
+  // Distances are made in double here: the products alone must be exact.
+  if (!wants_float && rows.is_integer && rows.max_squared_norm <= 0x1p24)
+    return Route::float_products;
   const double scale = f.gamma * rows.max_squared_norm;
   if (wants_float && scale * 0x1p-22 <= 2e-6)
     return Route::float_products;
@@ -246,6 +249,7 @@ template <class P, class T> std::vector<double> DenseSource<P, T>::diagonal() co
 }
 
 template class DenseSource<float, float>;
+template class DenseSource<float, double>;
 template class DenseSource<double, float>;
 template class DenseSource<double, double>;
 

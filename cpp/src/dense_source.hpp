@@ -2,7 +2,7 @@
 //
 // Three routes to the same number, the quickest that is accurate enough:
 //  float products:    |x|^2 + |z|^2 - 2 x'z on centred rows. The exponent of rbf is then wrong by
-//                     about gamma max|x|^2 2^-22; integers are exact.
+//                     about gamma max|x|^2 2^-22; integers are exact, and serve values in double.
 //  double products:   the same with 2^-51, rounded at the end. Always for poly and sigmoid, whose
 //                     offsets are taken off in double.
 //  double differences: sum (x_k - z_k)^2, wrong by a relative d 2^-53 only, at half the speed.

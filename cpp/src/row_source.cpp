@@ -22,6 +22,8 @@ std::unique_ptr<RowSource<double>> make_source(const Samples& samples, const Ker
   if (!samples.is_dense())
     return std::make_unique<SparseSource<double>>(samples, f);
   const Route route = choose_route(samples, f, Precision::float64);
+  if (route == Route::float_products)
+    return std::make_unique<DenseSource<float, double>>(samples, f, route, team);
   return std::make_unique<DenseSource<double, double>>(samples, f, route, team);
 }
 

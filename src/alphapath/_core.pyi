@@ -166,6 +166,12 @@ class LeaveOneOutResult:
 def leave_one_out(problem: BoxProblem, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], instances: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: SolveOptions, only_signs: bool) -> LeaveOneOutResult:
     """Decision values of instances by the models trained without them."""
 
+def multiply_few(X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], which: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, vectors: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """vectors @ X[which].T without a copy of the rows."""
+
+def combine_few(X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], which: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, coefs: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """coefs @ X[which] without a copy of the rows."""
+
 class NearInstances:
     """
     Instances by how far theta must move before their state changes; the rows of `facts` are reach, value, target, state, weight and change.

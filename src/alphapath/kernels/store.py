@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from .. import _core
 from ..errors import KernelError
 from .base import FloatArray, Kernel
+from .grid import to_whole_numbers
 from .policy import (
     SMALL,
     Layout,
@@ -130,6 +131,9 @@ class KernelStore:
 
     def matrix(self, kernel: Kernel) -> FloatArray:
         """The whole K in double, in memory that is the caller's; it is not kept."""
+        whole, scaled = to_whole_numbers(self._X, kernel)
+        if whole is not self._X:
+            return KernelStore(whole, n_threads=self.n_threads).matrix(scaled)
         function = kernel.native_function()
         if function is None:
             return self._given_matrix(kernel).copy()

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .. import _core
 from ..errors import SolverMismatch
 from ..margin_problem import MarginProblem
 from ..problem import FloatArray
@@ -21,8 +22,8 @@ Indices = NDArray[np.intp]
 Columns = slice | Indices
 #: Features of some instances, copied at a time.
 CHUNK = 2048
-#: Values of rows copied, or multiplied by several vectors, at a time: within the cache.
-GATHERED, PASSED = 1 << 19, 1 << 21
+#: Values of rows copied at a time: within the cache.
+GATHERED = 1 << 19
 
 
 class DesignRows:
@@ -43,6 +44,12 @@ class DesignRows:
         self.X: Any = problem.X
         self.is_sparse = problem.is_sparse
         self.n, self.d = problem.n, problem.d
+        # Rows that native code may pass over as they are.
+        self.is_plain = (
+            not self.is_sparse
+            and self.X.dtype == np.float64
+            and self.X.strides[1] == self.X.itemsize
+        )
         self.n_offsets = int(problem.offset == "penalised")
         self.dropped = problem.dropped
         self.is_kept = np.ones(self.width, dtype=bool)
@@ -78,16 +85,7 @@ class DesignRows:
 
     def combine(self, rows: Indices, coefs: FloatArray) -> FloatArray:
         """A_rows' coefs, dropped features set to 0."""
-        theta = np.zeros(self.width)
-        if rows.size == self.n:
-            theta[: self.d] = self.X.T @ coefs
-        elif self.is_sparse:
-            theta[: self.d] = self.X[rows].T @ coefs
-        else:
-            for part in cut(rows.size, self.d, GATHERED):
-                theta[: self.d] += coefs[part] @ self.X[rows[part]]
-        if self.n_offsets:
-            theta[self.d] = coefs.sum()
+        theta: FloatArray = _combine_rows(self, rows, coefs[np.newaxis])[0]
         if self.dropped is not None:
             theta[: self.d][self.dropped] = 0.0
         return theta
@@ -173,16 +171,24 @@ def values_of_all(rows: DesignRows, thetas: Sequence[FloatArray]) -> list[FloatA
     """A theta for each theta, in one pass over X."""
     if len(thetas) == 1:
         return [rows.values(thetas[0])]
-    stacked = np.stack(thetas)  # k x width
-    few, found = stacked[:, : rows.d], np.empty((len(thetas), rows.n))
-    if rows.is_sparse:
-        found[:] = (rows.X @ few.T).T
-    else:
-        for part in cut(rows.n, rows.d, PASSED):  # BLAS is faster with the few on the left
-            found[:, part] = few @ rows.X[part].T
-    if rows.n_offsets:
-        found += stacked[:, rows.d :]
+    return list(_multiply_rows(rows, None, np.stack(thetas)))
+
+
+def values_at(rows: DesignRows, used: Indices, thetas: Sequence[FloatArray]) -> list[FloatArray]:
+    """A theta for each theta, on the instances `used`; 0 on the others."""
+    found = np.zeros((len(thetas), rows.n))
+    found[:, used] = _multiply_rows(rows, used, np.stack(thetas))
     return list(found)
+
+
+def _multiply_rows(rows: DesignRows, used: Indices | None, thetas: FloatArray) -> FloatArray:
+    """theta'a_i of the instances `used` (None: all), one row a theta."""
+    few = np.ascontiguousarray(thetas[:, : rows.d])
+    if rows.is_plain:
+        found = _core.multiply_few(rows.X, used, few)
+    else:
+        found = np.asarray((rows.X if used is None else rows.X[used]) @ few.T).T
+    return found + thetas[:, rows.d :] if rows.n_offsets else found
 
 
 def combine_all(
@@ -198,14 +204,20 @@ def combine_all(
     coefs = np.zeros((len(rows), used.size))
     for k, (who, values) in enumerate(pulls):
         coefs[k, place[who]] = values
-    thetas = np.zeros((len(rows), design.width))
-    if design.is_sparse:
-        thetas[:, : design.d] = (design.X[used].T @ coefs.T).T
-    else:
-        for part in cut(used.size, design.d, GATHERED):
-            thetas[:, : design.d] += coefs[:, part] @ design.X[used[part]]
-    if design.n_offsets:
-        thetas[:, design.d] = coefs.sum(axis=1)
+    thetas = _combine_rows(design, used, coefs)
     for own, theta in zip(rows, thetas, strict=True):
         theta[~own.is_kept] = 0.0
     return list(thetas)
+
+
+def _combine_rows(rows: DesignRows, used: Indices, coefs: FloatArray) -> FloatArray:
+    """coefs'A_used on all features, one row for each row of coefs."""
+    thetas = np.zeros((len(coefs), rows.width))
+    if rows.is_plain:
+        thetas[:, : rows.d] = _core.combine_few(rows.X, used, coefs)
+    else:
+        for part in cut(used.size, rows.d, GATHERED):
+            thetas[:, : rows.d] += (rows.X[used[part]].T @ coefs[:, part].T).T
+    if rows.n_offsets:
+        thetas[:, rows.d] = coefs.sum(axis=1)
+    return thetas

@@ -14,6 +14,7 @@ from ..margin_solution import MarginSolution
 from ..problem import FloatArray
 from ..solution import Info, Status
 from .design_rows import DesignRows, Indices, combine_all, values_of_all
+from .smooth_refine import DualSystem, combine_refined
 from .smooth_settle import settle
 from .smooth_states import (
     Point,
@@ -62,6 +63,8 @@ class Descent:
         # Where features were dropped the theta that has lost them is no place to begin from: the
         # first target is, by the states from before, which are nearer to the optimum's.
         self.is_placed = not self.point.position[~self.rows.is_kept].any()
+        # A first target that shows who has a loss need not be precise.
+        self.is_guess = not self.is_placed or start is None or start.workspace is None
         self.states = states_of(problem, self.point.values)
 
     def prepare(self) -> Indices | None:
@@ -88,6 +91,18 @@ class Descent:
         self.n_iter += n_steps
         return end
 
+    def state_system(self, answer: tuple[Indices, FloatArray]) -> DualSystem:
+        """What the end of the step solves."""
+        return DualSystem(
+            self.problem,
+            self.rows,
+            self.hessian.chosen,
+            self.states,
+            answer,
+            is_settled=self.is_settled,
+            is_refined=not self.is_guess,
+        )
+
     def _add_near(self, active: Indices) -> Indices:
         """With the instances that are likely to be the next to have a loss."""
         distance = distance_to_kink(self.problem, self.point.values)
@@ -97,9 +112,13 @@ class Descent:
 
     def accept(self, target: Point) -> None:
         """Stop at the target where it has the states assumed, else go an Armijo step towards it."""
-        if is_consistent(self.problem, self.states, target.values):
+        is_exact = not (self.is_guess and self.hessian.is_single)
+        self.is_guess = False
+        if is_exact and is_consistent(self.problem, self.states, target.values):
             self.point, self.status = target, Status.SOLVED
             return
+        if self.is_settled and self.hessian.is_single:
+            self._check_settled(target.values)
         step = find_armijo_step(self.problem, self.point, target) if self.is_placed else 1.0
         self.is_placed = True
         if step > 0.0:
@@ -110,6 +129,13 @@ class Descent:
             self.status = Status.STALLED
             return
         self.states = states_of(self.problem, self.point.values)
+
+    def _check_settled(self, values: FloatArray) -> None:
+        """Settle no more where only known instances differ: their products are too rough."""
+        products = self.hessian.products
+        if products is not None:
+            differs = states_of(self.problem, values) != self.states
+            self.may_settle = bool((products.place[differs] < 0).any())
 
     def stop(self) -> None:
         """The time is up."""
@@ -165,10 +191,13 @@ def propose_points(descents: Sequence[Descent]) -> list[Point]:
     learn_together([(d.hessian.products, own) for d, own in zip(descents, wanted, strict=True)])
     ends = [descent.propose() for descent in descents]
     thetas = {k: end for k, end in enumerate(ends) if not isinstance(end, tuple)}
-    duals = {k: end for k, end in enumerate(ends) if isinstance(end, tuple)}
+    duals = {
+        k: descents[k].state_system(end) for k, end in enumerate(ends) if isinstance(end, tuple)
+    }
     if duals:
-        sums = combine_all([descents[k].rows for k in duals], list(duals.values()))
-        thetas.update(zip(duals, sums, strict=True))
+        thetas.update(zip(duals, combine_refined(list(duals.values())), strict=True))
+    for k, system in duals.items():
+        descents[k].states = system.states
     found = [thetas[k] for k in range(len(ends))]
     values = values_of_all(descents[0].rows, found)
     return [_make_point(theta, f) for theta, f in zip(found, values, strict=True)]

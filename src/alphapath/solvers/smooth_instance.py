@@ -6,23 +6,31 @@ Given: a factor of B0 = D^-1 + K on a set S0. Asked: answers for S, which lacks 
 others besides. Few changes: the factor stays, and beta of those that left is forced to 0 and that
 of the others found by a bordered system of their number (the paper's eq. 6 and 7 without the
 inverse). More: B is factored again, from products that were computed once.
+
+Where the products are in single precision, so are the factor and its answers.
 """
 
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dgetrf, dgetrs, dpotrf, dpotrs
+from scipy.linalg import get_lapack_funcs
 
 from ..problem import FloatArray
 from .design_rows import DesignRows, Indices
 from .smooth_products import Products
 
+#: LAPACK's functions for each precision.
+POTRF, POTRS, GETRF, GETRS = (
+    {np.dtype(kind): get_lapack_funcs(name, dtype=kind) for kind in (np.float64, np.float32)}
+    for name in ("potrf", "potrs", "getrf", "getrs")
+)
 #: A correction of rank r costs about 2 r l^2, a factor l^3/3 (and runs at full speed).
 CORRECTED_SHARE = 1.0 / 8.0
 #: Rows of this many values together are not worth forgetting.
-LARGE = 1 << 20
+LARGE = 1 << 19
 #: Products are forgotten where there are more than this times those needed.
 SLACK = 2.0
 
@@ -42,7 +50,7 @@ class InstanceHessian:
         self.products = Products(rows)  # shared by forks
         self.base: Indices = np.empty(0, dtype=np.intp)  # S0
         self.base_weights = np.empty(0)
-        self.factor: FloatArray | None = None
+        self.factor: Any = None
         self.current = np.zeros(rows.n)  # D of the answers
         self.entering: Indices = self.base
         self.leaving: Indices = self.base  # positions in S0
@@ -103,8 +111,23 @@ class InstanceHessian:
         if r:
             self._prepare_correction()
 
+    @property
+    def is_single(self) -> bool:
+        """Whether answers are in single precision."""
+        return self.products.is_single
+
+    def prepare(self, weights: FloatArray, in_double: bool) -> None:
+        """Take products that are precise enough for these D, or in double anyhow."""
+        if self.is_single and (in_double or self.products.is_too_rough(weights)):
+            self._double()
+
+    def _double(self) -> None:
+        self.products, self.factor = self.products.doubled, None
+
     def factor_at(self, weights: FloatArray) -> tuple[Indices, FloatArray]:
-        """The active instances, and the Cholesky factor of D^-1 + K on them."""
+        """The active instances, and the Cholesky factor of D^-1 + K on them, in double."""
+        if self.is_single:
+            self._double()
         self.move(weights)
         if self.leaving.size or self.entering.size:
             self._factor(np.flatnonzero(weights), weights)
@@ -122,25 +145,29 @@ class InstanceHessian:
             self.products.keep(needed)
 
     def refresh(self) -> None:
-        """Products and factor anew from the rows."""
-        self.products = Products(self.rows)
+        """Products and factor anew from the rows, in double."""
+        self.products = self.products.doubled if self.is_single else Products(self.rows, False)
         self.factor = None
         self.n_refreshes += 1
         self.move(self.current)
 
     def solve_dual(self, values: FloatArray) -> tuple[Indices, FloatArray]:
         """The active instances and their beta in (D_S^-1 + K_SS) beta = values_S."""
-        beta, _ = dpotrs(self.factor, values[self.base], lower=1) if self.base.size else ([], 0)
+        kind = self.factor.dtype
+        values = values.astype(kind, copy=False)
+        beta = values[:0]
+        if self.base.size:
+            beta, _ = POTRS[kind](self.factor, values[self.base], lower=1)
         if not (self.entering.size or self.leaving.size):
-            return self.base, np.asarray(beta)
+            return self.base, beta.astype(np.float64, copy=False)
         n_entering = self.entering.size
         rhs = np.concatenate([values[self.entering] - self.K_I0 @ beta, -beta[self.leaving]])
-        small, _ = dgetrs(*self.small, rhs)
+        small, _ = GETRS[kind](*self.small, rhs)
         beta = beta - self.W @ small
         stays = np.ones(self.base.size, dtype=bool)
         stays[self.leaving] = False
         found = np.concatenate([self.base[stays], self.entering])
-        return found, np.concatenate([beta[stays], small[:n_entering]])
+        return found, np.concatenate([beta[stays], small[:n_entering]], dtype=np.float64)
 
     def solve(self, rhs: FloatArray) -> FloatArray:
         """H^-1 rhs = rhs - A_S'(D_S^-1 + K_SS)^-1 A_S rhs."""
@@ -155,22 +182,26 @@ class InstanceHessian:
         B = self.products.between(active, active).T  # in LAPACK's order, as it is symmetric
         B[np.diag_indices(active.size)] += 1.0 / weights[active]
         self.base, self.base_weights = active, weights[active]
-        self.factor = np.empty((0, 0))
+        self.factor, failed = np.empty((0, 0), dtype=B.dtype), 0
         if active.size:
-            self.factor, _ = dpotrf(B, lower=1, overwrite_a=1)
+            self.factor, failed = POTRF[B.dtype](B, lower=1, overwrite_a=1)
+        if failed and self.is_single:
+            self._double()
+            self.products.learn(active)
+            self._factor(active, weights)
 
     def _prepare_correction(self) -> None:
         m, r = self.base.size, self.entering.size
         self.products.learn(self.base)  # another problem may have let them go
         self.K_I0 = self.products.between(self.entering, self.base)
-        border = np.zeros((m, r + self.leaving.size), order="F")
+        border = np.zeros((m, r + self.leaving.size), dtype=self.factor.dtype, order="F")
         border[:, :r] = self.K_I0.T
         border[self.leaving, r + np.arange(self.leaving.size)] = 1.0
-        self.W, _ = dpotrs(self.factor, border, lower=1)
+        self.W, _ = POTRS[border.dtype](self.factor, border, lower=1)
         system = -np.concatenate([self.K_I0 @ self.W, self.W[self.leaving]])
         system[:r, :r] += self.products.between(self.entering, self.entering)
         system.flat[: r * (system.shape[1] + 1) : system.shape[1] + 1] += (
             1.0 / self.current[self.entering]
         )
-        lu, pivots, _ = dgetrf(system)
+        lu, pivots, _ = GETRF[system.dtype](system)
         self.small = (lu, pivots)

@@ -54,7 +54,7 @@ def settle(
         found, beta = hessian.solve_newton(goals_of(problem, states))
         pull = np.zeros(W.size)
         pull[place[found]] = beta
-        values = K @ pull
+        values = np.asarray(K @ pull.astype(K.dtype, copy=False), dtype=np.float64)
         if not np.isfinite(values).all():
             return states, (found[:0], beta[:0]), n_steps
         target = Point(pull, values, values)

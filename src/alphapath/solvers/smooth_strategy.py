@@ -67,6 +67,8 @@ class ChosenHessian:
         if kind not in self.made:
             self.made[kind] = kind(self.rows)
         self.chosen = self.made[kind]
+        if isinstance(self.chosen, InstanceHessian):
+            self.chosen.prepare(weights, in_double=self.strategy == "none")
 
     def _find_cheaper(self, weights: FloatArray) -> type[Any]:
         """The cheaper kind; flops are counted only where their order is not clear."""
@@ -85,6 +87,11 @@ class ChosenHessian:
     def products(self) -> Products | None:
         """Those of the Hessian chosen, if it has any."""
         return self.chosen.products if isinstance(self.chosen, InstanceHessian) else None
+
+    @property
+    def is_single(self) -> bool:
+        """Whether answers are in single precision."""
+        return isinstance(self.chosen, InstanceHessian) and self.chosen.is_single
 
     def products_at_hand(self) -> InstanceHessian | None:
         """The Hessian whose products are fewer than the data, and so cheaper to pass over."""
