@@ -90,13 +90,13 @@ class FoldModels(FoldSets):
     def _make_chain(self, p: int, plan: Plan, limits: Limits) -> FoldChain:
         base = self.problems[p]
         is_member = base.weights > 0.0
+        has_all = bool(is_member.all())
 
         def problem_of(fold: int) -> Problem:
             problem: Problem = base
             if fold != FULL:
-                problem = base.with_weights(
-                    np.where(is_member, self.training_set(fold).weights, 0.0)
-                )
+                weights = self.training_set(fold).weights
+                problem = base.with_weights(weights if has_all else np.where(is_member, weights, 0))
             if self.has_own_kernels:
                 problem = problem.with_kernel(self.view_of(fold))
             return problem
