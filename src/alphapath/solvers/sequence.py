@@ -144,7 +144,7 @@ def solve_sequence(
     Parameters
     ----------
     problem : Problem
-        Its weights are not used.
+        Its weights only say which instances the steps are about: rows are copied for them at once.
     weights : array of shape (n_rows, n)
     steps : Steps
     limits : Limits
@@ -170,7 +170,9 @@ def solve_sequence(
         plan = Plan(np.asarray(steps.rows), np.asarray(steps.factors), own)
         found, is_cut = solve_steps(problem, rows, plan, limits, total_time_limit)
         return SequenceSolution(problem, rows, steps, found, is_cut)
-    all_rows = np.concatenate([rows, *(parent.weights[None, :] for parent in known)])
+    all_rows = rows
+    if known:
+        all_rows = np.concatenate([rows, *(parent.weights[None, :] for parent in known)])
     family = _core.Family(
         view.gram,
         problem.targets,
@@ -179,6 +181,7 @@ def solve_sequence(
         all_rows,
         problem.epsilon,
         problem.total_share,
+        problem.weights,
     )
     begin = time.perf_counter()
     with single_threaded():
