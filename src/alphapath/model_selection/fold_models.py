@@ -22,7 +22,7 @@ from ..estimators.merge_rows import MergedRows
 from ..gpu import DeviceStore, make_store
 from ..problem import FloatArray, Problem
 from ..search.chain import FoldChain, Limits
-from ..search.parents import FULL, Plan, make_plan
+from ..search.parents import FULL, SMALL_SHARE, Plan, make_plan
 from ..solution import Info, Solution
 from .fold_sets import FoldSets, Indices, Split
 
@@ -78,13 +78,15 @@ class FoldModels(FoldSets):
         held_out = [np.ones(self.rows.weights.size, dtype=bool) for _ in self.splits]
         for mask, (train, _) in zip(held_out, self.splits, strict=True):
             mask[train] = False
-        plans: dict[tuple[int, ...], Plan] = {}
+        plans: dict[tuple[Any, ...], Plan] = {}
         chains = []
         for p, pair in enumerate(one_vs_one.class_pairs(self.n_classes)):
             folds = tuple(h for h, codes in self.codes.items() if set(pair).issubset(codes))
-            if folds not in plans:
-                plans[folds] = make_plan(folds, held_out, seeding, wants_full=False)
-            chains.append(self._make_chain(p, plans[folds], limits))
+            share = float(np.mean(self.problems[p].weights > 0.0))
+            key = folds, share < SMALL_SHARE
+            if key not in plans:
+                plans[key] = make_plan(folds, held_out, seeding, wants_full=False, share=share)
+            chains.append(self._make_chain(p, plans[key], limits))
         return chains
 
     def _make_chain(self, p: int, plan: Plan, limits: Limits) -> FoldChain:

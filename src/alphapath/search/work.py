@@ -33,7 +33,7 @@ def estimate_work(solution: Solution) -> float:
     support = np.flatnonzero(solution.beta != 0.0)
     beta, weights = solution.beta[support], problem.weights[support]
     lower, upper = problem.lower_scale[support], problem.upper_scale[support]
-    # A scale of 0 shuts its side, where beta is not; so an infinite weight makes no nan that counts.
+    # beta is on a side that its scale does not shut, so an infinite weight makes no nan here.
     bound = np.where(beta > 0.0, upper, lower) * weights
     m = float(np.count_nonzero(np.abs(beta) < np.abs(bound)))
     n_support = float(support.size)
