@@ -103,9 +103,9 @@ class FoldSets:
 
     def _select(self, fold: int) -> TrainingSet:
         rows, (train, _) = self.rows, self.splits[fold]
-        times = np.bincount(train, minlength=rows.weights.size)
-        has_repeats = bool(times.max() > 1)
-        times = times.astype(np.float64)
+        counts = np.bincount(train, minlength=rows.weights.size)
+        has_repeats = bool(counts.max() > 1)
+        times = counts.astype(np.float64)
         drawn = rows.weights * times
         if not drawn.any():
             raise ValueError(f"All {train.size} training rows of this fold have sample_weight 0.")
