@@ -53,7 +53,7 @@ def run(options: Options) -> Report:
     ]
     report.notes += [
         f"C and gamma as in the case, tolerance 1e-3, one core, {options.repeats} repeats, each "
-        "in a fresh process; short calls are repeated inside it (median).",
+        "in a fresh process; short calls are repeated inside it, all seedings in turn (median).",
         "Labels are compared where the cold decision value is at least 2e-3; 'loo' is "
         "leave-one-out, its first rounds only where the note says so.",
         *summarise(report.rows),

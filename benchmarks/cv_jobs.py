@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.cv_cases import Case
-from benchmarks.measure import peak_megabytes, time_calls
+from benchmarks.measure import peak_megabytes, time_in_turns
 
 #: Labels are compared where the decision value is not closer to zero than this.
 MARGIN = 2e-3
@@ -79,8 +79,8 @@ def run_ours(
     function = run_public if free_set else run_plain_smo
     # The first run would pay for the first touch of the kernel's memory.
     function(X, y, own, splits[:1], "none")
-    for seeding in seedings:
-        timed = time_calls(lambda s=seeding: function(X, y, own, splits, s), at_least)
+    calls = [lambda s=seeding: function(X, y, own, splits, s) for seeding in seedings]
+    for seeding, timed in zip(seedings, time_in_turns(calls, at_least), strict=True):
         found = timed["value"]
         cold = cold or found
         f, reference = found["f"][held_out], cold["f"][held_out]

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -99,6 +99,35 @@ def time_calls(
         value = call()
         seconds.append(perf_counter() - start)
     return {"value": value, "seconds": median(seconds), "n_calls": len(seconds)}
+
+
+def time_in_turns(
+    calls: Sequence[Callable[[], Any]], at_least: float = 0.5, at_most: int = 200
+) -> list[dict[str, Any]]:
+    """As time_calls for each of the calls, round by round: what slows the machine for a while then
+    slows all of them. A call drops out when it has had its time."""
+    timed: list[dict[str, Any]] = []
+    for call in calls:
+        start = perf_counter()
+        value = call()
+        timed.append({"value": value, "first": perf_counter() - start, "all": []})
+    waiting = [k for k in range(len(calls)) if timed[k]["first"] < at_least]
+    while waiting:
+        for k in waiting:
+            start = perf_counter()
+            calls[k]()
+            timed[k]["all"].append(perf_counter() - start)
+        waiting = [
+            k for k in waiting if sum(timed[k]["all"]) < at_least and len(timed[k]["all"]) < at_most
+        ]
+    return [
+        {
+            "value": found["value"],
+            "seconds": median(found["all"] or [found["first"]]),
+            "n_calls": max(len(found["all"]), 1),
+        }
+        for found in timed
+    ]
 
 
 def peak_megabytes() -> float:

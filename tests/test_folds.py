@@ -117,6 +117,34 @@ def test_workers_do_not_change_a_bit(estimator: Any, k: int, seeding: str) -> No
             assert a.info.n_iter == b.info.n_iter
 
 
+@pytest.mark.parametrize("seeding", ["none", "greedy"])
+def test_a_pair_among_many_rows(seeding: str) -> None:
+    """Rows are copied for the pair alone: the optimum, and the same bits for any workers."""
+    problem = problem_of(SVC(gamma=0.1, C=10.0))
+    is_in = np.arange(problem.n) % 3 == 0
+    pair = problem.with_weights(np.where(is_in, problem.weights, 0.0))
+    masks = as_masks(KFold(10), pair.n)
+    one, two = (solve_folds(pair, masks, seeding=seeding, n_jobs=n) for n in (1, 2))
+    for a, b, mask in zip(one.solutions, two.solutions, masks, strict=True):
+        assert a is not None
+        assert b is not None
+        np.testing.assert_array_equal(a.beta, b.beta)
+        np.testing.assert_array_equal(a.gradient, b.gradient)
+        assert not a.beta[mask | ~is_in].any()
+        assert certify(a.problem, a.beta, a.bias).is_optimal(1e-3)
+
+
+def test_pairs_of_many_classes_begin_from_zero() -> None:
+    masks = as_masks(KFold(10), 50)
+    ten = range(10)
+    for share, parent in ((0.2, COLD), (0.5, FULL)):
+        plan = make_plan(ten, masks, "auto", False, share)
+        assert plan.parents == dict.fromkeys(ten, parent)
+    assert make_plan(ten, masks, "greedy", False, 0.2).parents == dict.fromkeys(ten, FULL)
+    many = as_masks(KFold(40), 50)
+    assert make_plan(range(40), many, "auto", False, 0.2).needs_full  # they hardly differ from it
+
+
 def test_plans() -> None:
     masks = as_masks(KFold(10), 50)
     ten, nine = range(10), range(9)

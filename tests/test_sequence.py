@@ -69,6 +69,18 @@ def test_every_step_of_a_chain_is_optimal(problem: Problem, seeding: str, down: 
     check_optimal(solve_chain(problem, factors, seeding=seeding, tol=1e-6), 1e-6)
 
 
+def test_steps_beyond_the_weights_of_the_problem() -> None:
+    """They only say for whom rows are copied together, not who may move."""
+    X, y = generated()
+    view = KernelStore(X).view(Rbf(0.1))
+    everybody = np.full(len(y), 10.0)
+    problem = Problem.classification(view, np.where(y > 0, 1.0, -1.0), everybody)
+    few = problem.with_weights(np.where(np.arange(len(y)) % 4 == 0, 10.0, 0.0))
+    steps = Steps(np.arange(2), np.ones(2), np.array([-1, 0]), ["cold", "greedy"])
+    weights = np.stack([few.weights, everybody])
+    check_optimal(solve_sequence(few, weights, steps, limits=Limits(1e-6)), 1e-6)
+
+
 @settings(max_examples=40, deadline=None)
 @given(problems())
 def test_every_fold_begun_from_another_is_optimal(problem: Problem) -> None:

@@ -17,13 +17,14 @@ struct HeldFamily {
   nb::object kernel;
   Vector targets, lower_scale, upper_scale;
   Matrix weights;
+  std::vector<std::uint32_t> scope;
   Family family;
 
   HeldFamily(nb::object gram, Vector r, Vector low, Vector high, Matrix c, double epsilon,
-             double total_share)
+             double total_share, const Vector& scope_weights)
       : kernel(std::move(gram)), targets(std::move(r)), lower_scale(std::move(low)),
         upper_scale(std::move(high)), weights(std::move(c)),
-        family{nb::cast<const KernelRows&>(kernel), {}, {}, {}, epsilon, total_share, {}} {
+        family{nb::cast<const KernelRows&>(kernel), {}, {}, {}, epsilon, total_share, {}, {}} {
     const std::size_t n = family.kernel.size();
     family.targets = checked_span(targets, n, "targets");
     family.lower_scale = checked_span(lower_scale, n, "lower_scale");
@@ -32,6 +33,11 @@ struct HeldFamily {
       throw std::invalid_argument("weights has rows of " + std::to_string(weights.shape(1)) +
                                   " values; the kernel has " + std::to_string(n) + " instances.");
     family.weights = {weights.data(), weights.size()};
+    const std::span<const double> in_scope = checked_span(scope_weights, n, "scope");
+    for (std::size_t i = 0; i < n; ++i)
+      if (in_scope[i] > 0)
+        scope.push_back(static_cast<std::uint32_t>(i));
+    family.scope = scope;
   }
 };
 
@@ -141,9 +147,9 @@ solve(const HeldFamily& held, const Indices& rows, const Vector& factors, const 
 
 void bind_sequence(nb::module_& m) {
   nb::class_<HeldFamily>(m, "Family", "Problems on one kernel that differ in their weights.")
-      .def(nb::init<nb::object, Vector, Vector, Vector, Matrix, double, double>(), nb::arg("gram"),
-           nb::arg("targets"), nb::arg("lower_scale"), nb::arg("upper_scale"), nb::arg("weights"),
-           nb::arg("epsilon") = 0.0, nb::arg("total_share") = 0.0);
+      .def(nb::init<nb::object, Vector, Vector, Vector, Matrix, double, double, Vector>(),
+           nb::arg("gram"), nb::arg("targets"), nb::arg("lower_scale"), nb::arg("upper_scale"),
+           nb::arg("weights"), nb::arg("epsilon"), nb::arg("total_share"), nb::arg("scope"));
   nb::class_<HeldWorkspace>(m, "SequenceWorkspace",
                             "What calls of solve_sequence on one kernel hand on; one at a time.")
       .def(nb::init<nb::object>(), nb::arg("gram"));

@@ -32,8 +32,9 @@ std::span<const double> shift_for(const Samples& samples, KernelKind kind) {
   return samples.centre();
 }
 
-template <class P>
-Offsets<P> offsets_for(const Samples& samples, const KernelFunction& f, const Panels<P>& panels) {
+template <class E, class P>
+Offsets<P> offsets_for(const Samples& samples, const KernelFunction& f,
+                       const Panels<E, P>& panels) {
   const bool is_plain = f.kind == KernelKind::linear && !is_shifted(samples, f.kind);
   if (is_plain || !has_centre(f.kind))
     return {constant_offsets(f.kind, samples.size()), true};
@@ -49,6 +50,11 @@ Offsets<P> offsets_for(const Samples& samples, const KernelFunction& f, const Pa
 
 } // namespace
 
+bool fits_whole_pairs(const Samples& samples, const KernelFunction& f) {
+  const RowStatistics& rows = is_shifted(samples, f.kind) ? samples.centred() : samples.raw();
+  return rows.is_integer && rows.max_squared_norm < 0x1p30;
+}
+
 Route choose_route(const Samples& samples, const KernelFunction& f, Precision precision) {
   // Offsets cancel what is common to all values; that must not be rounded before.
   if (f.kind == KernelKind::poly || f.kind == KernelKind::sigmoid)
@@ -56,38 +62,36 @@ Route choose_route(const Samples& samples, const KernelFunction& f, Precision pr
   const RowStatistics& rows = is_shifted(samples, f.kind) ? samples.centred() : samples.raw();
   // Integers: products and distances, at most 4 max|x|^2, are exact in float below 2^24.
   const bool is_exact = rows.is_integer && rows.max_squared_norm <= 0x1p22;
+  const bool is_exact_in_double = rows.is_integer && rows.max_squared_norm <= 0x1p50;
   const bool wants_float = precision == Precision::float32;
   if (wants_float && is_exact)
     return Route::float_products;
   // Products that are kept must serve every gamma.
   if (f.kind == KernelKind::squared_distance)
-    return is_exact ? Route::double_products : Route::double_differences;
+    return is_exact_in_double ? Route::double_products : Route::double_differences;
   // A linear kernel has no scale to compare with.
   if (f.kind != KernelKind::rbf)
     return Route::double_products;
-  // Distances are made in double here: the products alone must be exact.
-  if (!wants_float && rows.is_integer && rows.max_squared_norm <= 0x1p24)
-    return Route::float_products;
   const double scale = f.gamma * rows.max_squared_norm;
   if (wants_float && scale * 0x1p-22 <= 2e-6)
     return Route::float_products;
-  const bool is_accurate = scale * 0x1p-51 <= 1e-11;
+  const bool is_accurate = is_exact_in_double || scale * 0x1p-51 <= 1e-11;
   return is_accurate ? Route::double_products : Route::double_differences;
 }
 
-template <class P, class T> struct DenseSource<P, T>::Tile {
+template <class P, class T, class E> struct DenseSource<P, T, E>::Tile {
   std::size_t row, column, n_rows, n_columns;
 };
 
-template <class P, class T> struct DenseSource<P, T>::Scratch {
+template <class P, class T, class E> struct DenseSource<P, T, E>::Scratch {
   Buffer<P> products{tile_size * tile_size};
   Buffer<T> values{tile_size * tile_size};
   std::vector<Left> left;
 };
 
-template <class P, class T>
-DenseSource<P, T>::DenseSource(const Samples& samples, const KernelFunction& f, Route route,
-                               const Team& team)
+template <class P, class T, class E>
+DenseSource<P, T, E>::DenseSource(const Samples& samples, const KernelFunction& f, Route route,
+                                  const Team& team)
     : panels_(samples, shift_for(samples, f.kind), team), f_(f),
       is_difference_(route == Route::double_differences),
       offsets_(offsets_for(samples, f, panels_)) {}
@@ -95,13 +99,13 @@ DenseSource<P, T>::DenseSource(const Samples& samples, const KernelFunction& f, 
 /// products[i * tile_size + j] for all rows of `left` and n_columns (rounded up to whole panels)
 /// from `column`, a multiple of the panel width. On the diagonal what lies wholly below it is
 /// left out.
-template <class P, class T>
-void DenseSource<P, T>::multiply(std::span<const Left> left, std::size_t column,
-                                 std::size_t n_columns, bool is_diagonal, P* products) const {
+template <class P, class T, class E>
+void DenseSource<P, T, E>::multiply(std::span<const Left> left, std::size_t column,
+                                    std::size_t n_columns, bool is_diagonal, P* products) const {
   const auto& ops = panels_.ops();
   const auto multiply = is_difference_ ? ops.squared_differences : ops.products;
   for (std::size_t j = 0; j < n_columns; j += ops.width) {
-    const P* panel = panels_.panel((column + j) / ops.width);
+    const E* panel = panels_.panel((column + j) / ops.width);
     // Kernel values are made in cells of 16 columns, some of which reach below the diagonal.
     const std::size_t n_left =
         is_diagonal ? std::min(left.size(), (j + ops.width + 16) / ops.group) : left.size();
@@ -113,9 +117,9 @@ void DenseSource<P, T>::multiply(std::span<const Left> left, std::size_t column,
 }
 
 /// Kernel values are made up to the padding, which the last panel may not reach.
-template <class P, class T>
-void DenseSource<P, T>::clear_behind_panels(std::span<const Left> left, std::size_t n_columns,
-                                            P* products) const {
+template <class P, class T, class E>
+void DenseSource<P, T, E>::clear_behind_panels(std::span<const Left> left, std::size_t n_columns,
+                                               P* products) const {
   const auto& ops = panels_.ops();
   const std::size_t from = (n_columns + ops.width - 1) / ops.width * ops.width;
   if (from >= padded(n_columns))
@@ -127,18 +131,18 @@ void DenseSource<P, T>::clear_behind_panels(std::span<const Left> left, std::siz
     }
 }
 
-template <class P, class T>
-void DenseSource<P, T>::apply(std::size_t row, std::size_t column, std::size_t n, const P* products,
-                              T* values) const {
+template <class P, class T, class E>
+void DenseSource<P, T, E>::apply(std::size_t row, std::size_t column, std::size_t n,
+                                 const P* products, T* values) const {
   simd::Terms<P> terms = offsets_.terms(row, column);
   if (is_distance(f_.kind) && !is_difference_)
     terms = {panels_.norms()[row], panels_.norms() + column};
   apply_kernel<P, T>()(f_, terms, products, padded(n), values);
 }
 
-template <class P, class T>
-void DenseSource<P, T>::write_tile(const Tile& tile, std::span<const double> offset,
-                                   Scratch& scratch, T* matrix) const {
+template <class P, class T, class E>
+void DenseSource<P, T, E>::write_tile(const Tile& tile, std::span<const double> offset,
+                                      Scratch& scratch, T* matrix) const {
   const std::size_t stride = padded(size());
   const auto& ops = panels_.ops();
   scratch.left.clear();
@@ -162,8 +166,8 @@ void DenseSource<P, T>::write_tile(const Tile& tile, std::span<const double> off
 
 /// Writes the transpose of a finished tile across the diagonal; of one on the diagonal the part
 /// above it.
-template <class P, class T>
-void DenseSource<P, T>::mirror(const Tile& tile, const T* values, T* matrix) const {
+template <class P, class T, class E>
+void DenseSource<P, T, E>::mirror(const Tile& tile, const T* values, T* matrix) const {
   const std::size_t stride = padded(size());
   T* const to = matrix + tile.column * stride + tile.row;
   if (tile.row != tile.column) {
@@ -177,9 +181,9 @@ void DenseSource<P, T>::mirror(const Tile& tile, const T* values, T* matrix) con
   }
 }
 
-template <class P, class T>
-void DenseSource<P, T>::write_tiles(const std::vector<double>& offset, T* matrix,
-                                    const Team& team) const {
+template <class P, class T, class E>
+void DenseSource<P, T, E>::write_tiles(const std::vector<double>& offset, T* matrix,
+                                       const Team& team) const {
   const std::size_t n = size();
   std::vector<Tile> tiles;
   for (std::size_t i = 0; i < n; i += tile_size)
@@ -195,17 +199,17 @@ void DenseSource<P, T>::write_tiles(const std::vector<double>& offset, T* matrix
   });
 }
 
-template <class P, class T>
-std::vector<typename DenseSource<P, T>::Left>
-DenseSource<P, T>::pack(std::span<const std::size_t> which, Buffer<P>& packed) const {
+template <class P, class T, class E>
+std::vector<typename DenseSource<P, T, E>::Left>
+DenseSource<P, T, E>::pack(std::span<const std::size_t> which, Buffer<E>& packed) const {
   const std::size_t group = panels_.ops().group;
   const std::size_t depth = panels_.depth();
   std::vector<Left> left;
   for (std::size_t at = 0; at < which.size(); at += group) {
     const std::size_t n_rows = std::min(group, which.size() - at);
-    P* to = packed.data() + at * depth;
+    E* to = packed.data() + at * depth;
     for (std::size_t r = 0; r < n_rows; ++r) {
-      const P* from = panels_.lane(which[at + r]);
+      const E* from = panels_.lane(which[at + r]);
       for (std::size_t k = 0; k < depth; ++k)
         to[k * n_rows + r] = from[k * panels_.width()];
     }
@@ -214,14 +218,14 @@ DenseSource<P, T>::pack(std::span<const std::size_t> which, Buffer<P>& packed) c
   return left;
 }
 
-template <class P, class T>
-void DenseSource<P, T>::write_rows(std::span<const std::size_t> which,
-                                   std::span<T* const> out) const {
+template <class P, class T, class E>
+void DenseSource<P, T, E>::write_rows(std::span<const std::size_t> which,
+                                      std::span<T* const> out) const {
   // As many rows at once as the scratch of a tile holds.
   for (; which.size() > tile_size; which = which.subspan(tile_size), out = out.subspan(tile_size))
     write_rows(which.first(tile_size), out.first(tile_size));
   const std::size_t n = size();
-  Buffer<P> packed(which.size() * panels_.depth());
+  Buffer<E> packed(which.size() * panels_.depth());
   const std::vector<Left> left = pack(which, packed);
   Buffer<P> products(which.size() * tile_size);
   for (std::size_t j = 0; j < n; j += tile_size) {
@@ -234,7 +238,7 @@ void DenseSource<P, T>::write_rows(std::span<const std::size_t> which,
     clear_padding(row, n);
 }
 
-template <class P, class T> std::vector<double> DenseSource<P, T>::diagonal() const {
+template <class P, class T, class E> std::vector<double> DenseSource<P, T, E>::diagonal() const {
   std::vector<double> values(size(), 0.0);
   if (is_distance(f_.kind))
     return values;
@@ -249,8 +253,10 @@ template <class P, class T> std::vector<double> DenseSource<P, T>::diagonal() co
 }
 
 template class DenseSource<float, float>;
-template class DenseSource<float, double>;
 template class DenseSource<double, float>;
 template class DenseSource<double, double>;
+template class DenseSource<float, float, simd::WholePair>;
+template class DenseSource<double, float, simd::WholePair>;
+template class DenseSource<double, double, simd::WholePair>;
 
 } // namespace alphapath

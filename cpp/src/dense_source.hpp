@@ -2,10 +2,11 @@
 //
 // Three routes to the same number, the quickest that is accurate enough:
 //  float products:    |x|^2 + |z|^2 - 2 x'z on centred rows. The exponent of rbf is then wrong by
-//                     about gamma max|x|^2 2^-22; integers are exact, and serve values in double.
+//                     about gamma max|x|^2 2^-22; small integers are exact.
 //  double products:   the same with 2^-51, rounded at the end. Always for poly and sigmoid, whose
 //                     offsets are taken off in double.
 //  double differences: sum (x_k - z_k)^2, wrong by a relative d 2^-53 only, at half the speed.
+// Products of integers, exact in double, come from 16-bit panels where the numbers fit.
 #pragma once
 
 #include "buffer.hpp"
@@ -20,8 +21,11 @@ enum class Route { float_products, double_products, double_differences };
 /// The rule that picks one for kernel values stored in `precision`.
 Route choose_route(const Samples& samples, const KernelFunction& f, Precision precision);
 
-/// Products in precision P, kernel values in precision T.
-template <class P, class T> class DenseSource final : public RowSource<T> {
+/// Whether all numbers of the panels are integers that fit simd::WholePair.
+bool fits_whole_pairs(const Samples& samples, const KernelFunction& f);
+
+/// Products in precision P, kernel values in precision T, elements E of the panels.
+template <class P, class T, class E = P> class DenseSource final : public RowSource<T> {
 public:
   DenseSource(const Samples& samples, const KernelFunction& f, Route route, const Team& team);
 
@@ -38,7 +42,7 @@ public:
 private:
   /// Up to PairOps::group rows, element k of row r at [k * lda + r].
   struct Left {
-    const P* at;
+    const E* at;
     std::size_t lda, n_rows;
   };
   struct Tile;
@@ -54,9 +58,9 @@ private:
   void write_tile(const Tile& tile, std::span<const double> offset, Scratch& scratch,
                   T* matrix) const;
   void mirror(const Tile& tile, const T* values, T* matrix) const;
-  std::vector<Left> pack(std::span<const std::size_t> which, Buffer<P>& packed) const;
+  std::vector<Left> pack(std::span<const std::size_t> which, Buffer<E>& packed) const;
 
-  Panels<P> panels_;
+  Panels<E, P> panels_;
   KernelFunction f_;
   bool is_difference_;
   Offsets<P> offsets_;

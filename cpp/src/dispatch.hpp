@@ -11,10 +11,8 @@
 namespace alphapath {
 
 template <class P, class T> simd::ApplyKernel<P, T> apply_kernel() {
-  if constexpr (std::is_same_v<P, float> && std::is_same_v<T, float>)
+  if constexpr (std::is_same_v<P, float>)
     return ALPHAPATH_DISPATCH(apply_f32_f32);
-  else if constexpr (std::is_same_v<P, float>)
-    return ALPHAPATH_DISPATCH(apply_f32_f64);
   else if constexpr (std::is_same_v<T, float>)
     return ALPHAPATH_DISPATCH(apply_f64_f32);
   else

@@ -7,25 +7,53 @@
 
 namespace alphapath {
 
-template <> const simd::PairOps<float>& pair_ops() {
-  return ALPHAPATH_DISPATCH(pair_ops_f32);
+using simd::WholePair;
+
+namespace {
+
+template <class E> constexpr std::size_t features_per_element = 1;
+template <> constexpr std::size_t features_per_element<WholePair> = 2;
+
+template <class E> E read_element(const double* features) {
+  return static_cast<E>(*features);
 }
-template <> const simd::PairOps<double>& pair_ops() {
-  return ALPHAPATH_DISPATCH(pair_ops_f64);
+template <> WholePair read_element(const double* features) {
+  const auto half = [](double x) {
+    return static_cast<std::uint32_t>(static_cast<std::uint16_t>(static_cast<std::int16_t>(x)));
+  };
+  return static_cast<WholePair>(half(features[0]) | half(features[1]) << 16);
 }
 
-template <class T>
-Panels<T>::Panels(const Samples& samples, std::span<const double> shift, const Team& team)
-    : n_(samples.size()), depth_(samples.n_features()), n_panels_((n_ + width() - 1) / width()),
-      values_(n_panels_ * width() * depth_), norms_(n_panels_ * width() + 16) {
-  std::fill_n(norms_.data(), norms_.size(), T(0));
+} // namespace
+
+template <> const simd::PairOps<float, float>& pair_ops() {
+  return ALPHAPATH_DISPATCH(pair_ops_f32);
+}
+template <> const simd::PairOps<double, double>& pair_ops() {
+  return ALPHAPATH_DISPATCH(pair_ops_f64);
+}
+template <> const simd::PairOps<WholePair, float>& pair_ops() {
+  return ALPHAPATH_DISPATCH(pair_ops_whole_f32);
+}
+template <> const simd::PairOps<WholePair, double>& pair_ops() {
+  return ALPHAPATH_DISPATCH(pair_ops_whole_f64);
+}
+
+template <class E, class P>
+Panels<E, P>::Panels(const Samples& samples, std::span<const double> shift, const Team& team)
+    : n_(samples.size()),
+      depth_((samples.n_features() + features_per_element<E> - 1) / features_per_element<E>),
+      n_panels_((n_ + width() - 1) / width()), values_(n_panels_ * width() * depth_),
+      norms_(n_panels_ * width() + 16) {
+  std::fill_n(norms_.data(), norms_.size(), P(0));
   for_each_piece(n_panels_, team, [&](std::size_t p, std::size_t) { pack(samples, shift, p); });
 }
 
-template <class T>
-void Panels<T>::pack(const Samples& samples, std::span<const double> shift, std::size_t p) {
-  std::vector<double> row(depth_);
-  T* const to = values_.data() + p * width() * depth_;
+template <class E, class P>
+void Panels<E, P>::pack(const Samples& samples, std::span<const double> shift, std::size_t p) {
+  constexpr std::size_t step = features_per_element<E>;
+  std::vector<double> row(depth_ * step, 0.0); // an odd last feature is paired with 0
+  E* const to = values_.data() + p * width() * depth_;
   for (std::size_t lane = 0; lane < width(); ++lane) {
     const std::size_t i = p * width() + lane;
     if (i < n_)
@@ -33,17 +61,19 @@ void Panels<T>::pack(const Samples& samples, std::span<const double> shift, std:
     else
       std::fill(row.begin(), row.end(), 0.0);
     for (std::size_t k = 0; k < depth_; ++k)
-      to[k * width() + lane] = static_cast<T>(row[k]);
+      to[k * width() + lane] = read_element<E>(row.data() + k * step);
   }
   // By the very sum that the products use: equal rows must come out at distance 0.
-  std::vector<T> products(width());
+  std::vector<P> products(width());
   for (std::size_t lane = 0; lane < width(); ++lane) {
     ops_.products(to + lane, width(), 1, to, depth_, products.data(), width());
     norms_.data()[p * width() + lane] = products[lane];
   }
 }
 
-template class Panels<float>;
-template class Panels<double>;
+template class Panels<float, float>;
+template class Panels<double, double>;
+template class Panels<WholePair, float>;
+template class Panels<WholePair, double>;
 
 } // namespace alphapath

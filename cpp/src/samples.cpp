@@ -28,7 +28,8 @@ bool is_cheaper_dense(const CsrView& csr, std::size_t d, std::size_t dense_limit
 }
 
 bool is_whole(double x) {
-  return x == std::nearbyint(x);
+  constexpr double all_whole = 0x1p52; // from here on; and a conversion always fits below
+  return !(std::abs(x) < all_whole) || x == static_cast<double>(static_cast<std::int64_t>(x));
 }
 
 // Four sums at once: one would wait for each addition.

@@ -108,7 +108,9 @@ class Sequence {
 public:
   Sequence(const Family& family, std::span<const Step> steps, SequenceWorkspace::Parts& parts)
       : family_(family), steps_(steps), workspace_(parts.workspace),
-        parent_factor_(parts.parent_factor) {}
+        parent_factor_(parts.parent_factor) {
+    workspace_.scope.assign(family.scope.begin(), family.scope.end());
+  }
 
   StepResult solve(std::size_t k, std::span<const StepResult> done, const SolveOptions& options) {
     const Step& step = steps_[k];
@@ -126,7 +128,9 @@ public:
 
     const SolveResult& parent = done[static_cast<std::size_t>(step.parent)].solve;
     const Step& parent_step = steps_[static_cast<std::size_t>(step.parent)];
-    const Box old_box = step.parent == last_step ? std::move(last_box) : Box(family_, parent_step);
+    if (step.parent != std::exchange(parent_box_step_, step.parent))
+      parent_box_ = step.parent == last_step ? std::move(last_box) : Box(family_, parent_step);
+    const Box& old_box = parent_box_;
     const double factor = step.factor / parent_step.factor;
     const Seed seed = step.seed == Seed::climb
                           ? choose_along_c(old_box.problem(family_), old_box, parent.beta, factor)
@@ -190,6 +194,8 @@ private:
   ParentFactor& parent_factor_;
   Box box_; // of step box_step_, the one solved last
   std::int64_t box_step_ = -1;
+  Box parent_box_; // of step parent_box_step_: many folds have one parent
+  std::int64_t parent_box_step_ = -1;
 };
 
 } // namespace

@@ -37,6 +37,11 @@ std::vector<std::uint32_t> all_instances(std::size_t n) {
   return members;
 }
 
+/// Whether rows of `count` instances among n are worth a copy for one solve.
+bool is_worth_copying(std::size_t count, std::size_t n) {
+  return static_cast<double>(count) < share_worth_copying * static_cast<double>(n);
+}
+
 } // namespace
 
 template <class T>
@@ -47,21 +52,30 @@ Smo<T>::Smo(SmoState& state)
   kernel_scale_ = std::max(1.0, sum / static_cast<double>(kernel.size()));
 }
 
-/// The whole problem: all movable instances, copied together where that pays, else all rows as
-/// they lie with the others masked.
+/// The whole problem: all movable instances, copied together where that pays; else those of the
+/// scope, copied for every solve in it; else all rows as they lie. Who may not move is masked.
 template <class T> void Smo<T>::work_on_all() {
   using Next = Workspace::Next;
   const KernelRows& kernel = state_.problem.kernel;
-  const std::size_t n_movable = state_.movable.size();
-  const double share = static_cast<double>(n_movable) / static_cast<double>(kernel.size());
+  const std::size_t n = kernel.size(), limit = state_.options.memory_limit;
+  const std::vector<std::uint32_t>& movable = state_.movable;
+  const std::vector<std::uint32_t>& scope = state_.workspace.scope;
+  const auto fits = [&](std::size_t count) {
+    return WorkingRows<T>::bytes_to_copy(count) <= limit;
+  };
+  const bool has_scope = is_worth_copying(scope.size(), n) && fits(scope.size()) &&
+                         std::includes(scope.begin(), scope.end(), movable.begin(), movable.end());
+  const std::size_t n_others = has_scope ? scope.size() : n;
   const Next next = state_.workspace.next;
   const bool is_same_precision = kernel.precision() == WorkingRows<T>::precision;
-  const bool fits = WorkingRows<T>::bytes_to_copy(n_movable) <= state_.options.memory_limit;
-  const bool pays = share < share_worth_copying || (next == Next::same_instances && share < 1) ||
+  const bool pays = is_worth_copying(movable.size(), n_others) ||
+                    (next == Next::same_instances && movable.size() < n_others) ||
                     (next != Next::others && !is_same_precision);
   is_compacted_ = false;
-  work_on(state_.workspace.rows<T>(fits && pays ? state_.movable : all_instances(kernel.size()),
-                                   state_.options.memory_limit));
+  work_on(state_.workspace.rows<T>(fits(movable.size()) && pays ? movable
+                                   : has_scope                  ? scope
+                                                                : all_instances(n),
+                                   limit));
 }
 
 template <class T> void Smo<T>::work_on(WorkingRows<T>& rows) {

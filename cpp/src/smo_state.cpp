@@ -2,6 +2,7 @@
 
 #include "alphapath/quality.hpp"
 
+#include "simd/face_loops.hpp"
 #include "simd/isa.hpp"
 
 #include <algorithm>
@@ -99,8 +100,8 @@ void SmoState::refresh() {
   result.n_refreshes += n_changed > few_rows;
   const auto [change_of_sum, size] = ALPHAPATH_DISPATCH(sum_and_size)(change.data(), n_changed);
   if (std::abs(change_of_sum) > rounding_of_sum * size)
-    for (std::size_t i = 0; i < beta.size(); ++i)
-      gradient[i] += problem.kernel.offset()[i] * change_of_sum;
+    ALPHAPATH_DISPATCH(add_multiple)
+  (change_of_sum, problem.kernel.offset().data(), beta.size(), gradient.data());
   for (std::size_t first = 0; first < changed.size(); first += rows_between_stops) {
     const std::size_t count = std::min(rows_between_stops, changed.size() - first);
     multiply_add(problem.kernel, std::span(changed).subspan(first, count),
@@ -169,8 +170,12 @@ void SmoState::restore_sum_greedily() {
       break;
     const double old = beta[best];
     beta[best] = std::clamp(old + missing, problem.lower[best], problem.upper[best]);
-    missing -= beta[best] - old;
-    refresh();
+    const double moved = beta[best] - old;
+    missing -= moved;
+    ALPHAPATH_DISPATCH(add_multiple)
+    (moved, problem.kernel.offset().data(), beta.size(), gradient.data());
+    multiply_add(problem.kernel, {&best, 1}, {&moved, 1}, gradient);
+    reference[best] = beta[best];
   }
   restore_sum();
   refresh();

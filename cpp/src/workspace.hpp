@@ -23,6 +23,8 @@ public:
   }
 
   FreeSet free_set;
+  // Instances that all solves to come are about, where they are few of all; empty: no such thing.
+  std::vector<std::uint32_t> scope;
   // What is solved next on this kernel decides which copies of rows pay.
   enum class Next {
     nothing,        // copied for this solve alone

@@ -69,6 +69,14 @@ void check_gram(const Gram& gram, const std::vector<double>& x, std::size_t d,
       CHECK(value_at<T>(gram, i, j) == value_at<T>(gram, j, i));
 }
 
+/// Integers, whose sums are exact in double in any order.
+void check_exact(const Gram& gram, const std::vector<double>& x, std::size_t d,
+                 const KernelFunction& f) {
+  for (std::size_t i = 0; i < gram.size(); ++i)
+    for (std::size_t j = 0; j < gram.size(); ++j)
+      CHECK(value_at<double>(gram, i, j) == reference(x, d, i, j, f));
+}
+
 /// CSR with every third entry left out.
 struct SparseData {
   std::vector<std::int64_t> indptr{0}, indices;
@@ -169,6 +177,27 @@ TEST(routes_follow_the_error_bound) {
   x[0] = 3;
   const Samples whole(x.data(), 20, 2);
   CHECK(choose_route(whole, narrow, Precision::float32) == Route::float_products);
+}
+
+TEST(products_of_integers_are_exact) {
+  const std::size_t n = 230, d = 19; // an odd number of features
+  auto x = numbers(n * d);
+  for (double& value : x)
+    value = std::nearbyint(7000 * value); // sums of squares up to 2^29
+  const Samples samples(x.data(), n, d);
+  for (const KernelKind kind : {KernelKind::dot, KernelKind::squared_distance}) {
+    const KernelFunction f{kind, 1, 0, 0};
+    CHECK(fits_whole_pairs(samples, f));
+    CHECK(choose_route(samples, f, Precision::float64) == Route::double_products);
+    check_exact(*make_full_gram<double>(*make_source<double>(samples, f, {}), {}), x, d, f);
+    check_exact(*make_cached_gram<double>(make_source<double>(samples, f, {}), 7, {}), x, d, f);
+  }
+  const KernelFunction f{KernelKind::rbf, 1e-8, 0, 0};
+  check_gram<float>(*make_full_gram<float>(*make_source<float>(samples, f, {}), {}), x, d, f);
+  x[0] = 40000; // more than 16 bits
+  CHECK(!fits_whole_pairs(Samples(x.data(), n, d), f));
+  x[0] = 0.5;
+  CHECK(!fits_whole_pairs(Samples(x.data(), n, d), f));
 }
 
 TEST(products_serve_every_parameter) {

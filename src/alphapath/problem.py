@@ -157,7 +157,7 @@ class Problem:
     @cached_property
     def has_ridge(self) -> bool:
         """Whether anything is added to the diagonal."""
-        return bool(np.any(self.ridge))
+        return self.ridge != 0.0 if isinstance(self.ridge, float) else bool(self.ridge.any())
 
     def with_ridge(self, ridge: float | FloatArray) -> Problem:
         """The same problem with another ridge."""

@@ -19,6 +19,9 @@ struct Family {
   double epsilon = 0;
   double total_share = 0;
   std::span<const double> weights; // rows of kernel.size() values
+  // Ascending: instances that the steps are about, where they are few of all (a pair of classes).
+  // Rows are then copied for them once, not for every step anew. Empty: all of them.
+  std::span<const std::uint32_t> scope;
 };
 
 /// How a step begins. The numbers are part of the Python interface.

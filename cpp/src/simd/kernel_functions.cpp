@@ -37,23 +37,17 @@ void map_row(std::size_t n, O* values, Argument argument, Function function) {
 }
 
 template <class P, class O, class Function>
-void map_distances(double scale, Terms<P> norms, const P* products, std::size_t n, O* values,
+void map_distances(P scale, Terms<P> norms, const P* products, std::size_t n, O* values,
                    Function function) {
-  using B = Batch<P, O>;
-  using In = typename B::in;
-  using Wide = typename B::Wide;
-  typedef Wide W __attribute__((vector_size(B::size * sizeof(Wide))));
-  const auto wide = [](const P* from) { return __builtin_convertvector(load<In>(from), W); };
-  const Wide factor = static_cast<Wide>(scale);
+  using In = typename Batch<P, O>::in;
   if (norms.columns == nullptr)
-    return map_row<Wide>(
-        n, values, [=](std::size_t j) { return factor * wide(products + j); }, function);
-  const Wide row = norms.row;
-  map_row<Wide>(
+    return map_row<P>(
+        n, values, [=](std::size_t j) { return scale * load<In>(products + j); }, function);
+  map_row<P>(
       n, values,
       [=](std::size_t j) {
-        const W d2 = (row + wide(norms.columns + j)) - Wide(2) * wide(products + j);
-        return factor * (d2 > Wide(0) ? d2 : W{});
+        const In d2 = (norms.row + load<In>(norms.columns + j)) - P(2) * load<In>(products + j);
+        return scale * (d2 > P(0) ? d2 : In{});
       },
       function);
 }
@@ -75,25 +69,8 @@ void map_products(Terms<P> offsets, const P* products, std::size_t n, O* values,
       identity);
 }
 
-/// The kinds that are functions of a squared distance; says whether f is one.
-template <class P, class O>
-bool apply_to_distances(const KernelFunction& f, Terms<P> terms, const P* products, std::size_t n,
-                        O* values) {
-  using V = typename Vec<O>::type;
-  if (f.kind == KernelKind::squared_distance)
-    map_distances(1.0, terms, products, n, values, [](V x) { return x; });
-  else if (f.kind == KernelKind::rbf)
-    map_distances(-f.gamma, terms, products, n, values,
-                  [](V x) { return expm1_nonpositive<O>(x); });
-  else
-    return false;
-  return true;
-}
-
 template <class P, class O>
 void apply(const KernelFunction& f, Terms<P> terms, const P* products, std::size_t n, O* values) {
-  if (apply_to_distances(f, terms, products, n, values))
-    return;
   using In = typename Batch<P, O>::in;
   const P gamma = static_cast<P>(f.gamma);
   const P coef0 = static_cast<P>(f.coef0);
@@ -102,14 +79,18 @@ void apply(const KernelFunction& f, Terms<P> terms, const P* products, std::size
   case KernelKind::linear:
   case KernelKind::dot:
     return map_products(terms, products, n, values, [](In x) { return x; });
+  case KernelKind::squared_distance:
+    return map_distances(P(1), terms, products, n, values,
+                         [](typename Vec<O>::type x) { return x; });
+  case KernelKind::rbf:
+    return map_distances(-gamma, terms, products, n, values,
+                         [](typename Vec<O>::type x) { return expm1_nonpositive<O>(x); });
   case KernelKind::poly:
     return map_products(terms, products, n, values,
                         [=](In x) { return integer_power(gamma * x + coef0, degree); });
   case KernelKind::sigmoid:
     return map_products(terms, products, n, values,
                         [=](In x) { return tanh_any<P>(gamma * x + coef0); });
-  default:
-    return;
   }
 }
 
@@ -133,11 +114,6 @@ template <class T, class Value> void map_array(const T* x, std::size_t n, T* out
 void apply_f32_f32(const KernelFunction& f, Terms<float> terms, const float* products,
                    std::size_t n, float* values) {
   apply(f, terms, products, n, values);
-}
-
-void apply_f32_f64(const KernelFunction& f, Terms<float> terms, const float* products,
-                   std::size_t n, double* values) {
-  apply_to_distances(f, terms, products, n, values);
 }
 
 void apply_f64_f32(const KernelFunction& f, Terms<double> terms, const double* products,

@@ -18,7 +18,7 @@ template <class P> struct Terms {
 
 /// values[j] = f(products[j]) for j < n, n a multiple of 16; P -> O may be done in place where
 /// the types agree. The bits of a value depend on its product and terms alone. Exponentials are
-/// taken in precision O, powers and tanh in P; distances are made in the wider of the two.
+/// taken in precision O, powers and tanh in P.
 template <class P, class O>
 using ApplyKernel = void (*)(const KernelFunction& f, Terms<P> terms, const P* products,
                              std::size_t n, O* values);
@@ -26,8 +26,6 @@ using ApplyKernel = void (*)(const KernelFunction& f, Terms<P> terms, const P* p
 #define ALPHAPATH_DECLARE(isa)                                                                     \
   namespace isa {                                                                                  \
   void apply_f32_f32(const KernelFunction&, Terms<float>, const float*, std::size_t, float*);      \
-  /* Only for rbf and squared_distance. */                                                         \
-  void apply_f32_f64(const KernelFunction&, Terms<float>, const float*, std::size_t, double*);     \
   void apply_f64_f32(const KernelFunction&, Terms<double>, const double*, std::size_t, float*);    \
   void apply_f64_f64(const KernelFunction&, Terms<double>, const double*, std::size_t, double*);   \
   void expm1_f32(const float* x, std::size_t n, float* out);                                       \

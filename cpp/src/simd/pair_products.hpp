@@ -5,28 +5,39 @@
 // so its bits depend on the two rows alone: not on the tile it fell in, not on which of the two
 // came first, not on the number of threads. Equal rows therefore give exactly |x|^2, and a
 // distance of exactly 0. A general BLAS promises none of this.
+//
+// Integers are multiplied as 16-bit numbers, two features at a time and several times faster; while
+// |x| < 2^15 no sum passes 2^30, so that the products are exact.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace alphapath::simd {
 
-template <class T> struct PairOps {
+/// Two features of a row of integers, the first in the low half.
+enum class WholePair : std::int32_t {};
+
+/// Elements E of the panels (a feature, or two integers), results P.
+template <class E, class P = E> struct PairOps {
   /// Rows in a panel, and rows that `products` takes at once (a divisor of width).
   std::size_t width;
   std::size_t group;
   /// out[r * ld + lane] = sum_k a[k * lda + r] * panel[k * width + lane] for r < n_rows <= group.
-  void (*products)(const T* a, std::size_t lda, std::size_t n_rows, const T* panel,
-                   std::size_t depth, T* out, std::size_t ld);
-  /// The same with (a - panel)^2 in place of the product: half the speed, no cancellation.
-  void (*squared_differences)(const T* a, std::size_t lda, std::size_t n_rows, const T* panel,
-                              std::size_t depth, T* out, std::size_t ld);
+  void (*products)(const E* a, std::size_t lda, std::size_t n_rows, const E* panel,
+                   std::size_t depth, P* out, std::size_t ld);
+  /// The same with (a - panel)^2 in place of the product: half the speed, no cancellation. Null for
+  /// integers, whose products are exact.
+  void (*squared_differences)(const E* a, std::size_t lda, std::size_t n_rows, const E* panel,
+                              std::size_t depth, P* out, std::size_t ld);
 };
 
 #define ALPHAPATH_DECLARE(isa)                                                                     \
   namespace isa {                                                                                  \
   extern const PairOps<float> pair_ops_f32;                                                        \
   extern const PairOps<double> pair_ops_f64;                                                       \
+  extern const PairOps<WholePair, float> pair_ops_whole_f32;                                       \
+  extern const PairOps<WholePair, double> pair_ops_whole_f64;                                      \
   }
 ALPHAPATH_DECLARE(baseline)
 ALPHAPATH_DECLARE(avx2)

@@ -132,6 +132,10 @@ class BaseSVM(ModelExchange, BaseEstimator):
             raise TypeError(
                 f"The precomputed kernel is a sparse {type(X).__name__}; pass a dense array."
             )
+        if reset and y and training.is_clean(X, y[0]):
+            self.n_features_in_ = X.shape[1]
+            self.__dict__.pop("feature_names_in_", None)
+            return X, y[0]
         options = {"dtype": np.float64, "order": "C", "accept_sparse": "csr", "reset": reset}
         if y:
             options["y_numeric"] = self._targets == "numbers"

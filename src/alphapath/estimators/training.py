@@ -26,6 +26,20 @@ from ..solvers import smo
 BLOCK_VALUES = 1 << 16
 
 
+def is_clean(X: Any, y: Any) -> bool:
+    """Whether scikit-learn's checks, which take longer than a small fit, would leave both as is.
+
+    Where it says no, they may still find nothing to object to.
+    """
+    if type(X) is not np.ndarray or type(y) is not np.ndarray or y.dtype.kind not in "fiu":
+        return False
+    is_shaped = X.ndim == 2 and X.size > 0 and y.shape == X.shape[:1]
+    if not is_shaped or X.dtype != np.float64 or not X.flags.c_contiguous:
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(X.sum()) and np.isfinite(y.sum()))
+
+
 def check_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
     """Finite, nonnegative weights, one a row, not all zero; None means 1 for every row."""
     if sample_weight is None:

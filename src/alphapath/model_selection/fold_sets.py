@@ -68,6 +68,8 @@ class FoldSets:
         self.model, self.rows, self.splits = model, rows, splits
         self._sets: dict[int, TrainingSet] = {}
         self._scale: FloatArray | None = None
+        self._has_zero_weights = not rows.weights.all()
+        self._all_codes = rows.targets.astype(np.intp) if model._targets == "labels" else None
         self.codes, self.errors = find_classes(len(splits), lambda h: self.training_set(h).codes)
 
     @property
@@ -101,15 +103,18 @@ class FoldSets:
 
     def _select(self, fold: int) -> TrainingSet:
         rows, (train, _) = self.rows, self.splits[fold]
-        times = np.bincount(train, minlength=rows.weights.size).astype(np.float64)
+        counts = np.bincount(train, minlength=rows.weights.size)
+        has_repeats = bool(counts.max() > 1)
+        times = counts.astype(np.float64)
         drawn = rows.weights * times
         if not drawn.any():
             raise ValueError(f"All {train.size} training rows of this fold have sample_weight 0.")
         model, codes = self.model, np.arange(self.n_classes)
         targets = rows.targets
-        if model._targets == "labels":
-            is_present = np.bincount(targets[train].astype(np.intp), minlength=codes.size) > 0
-            if not is_present.all() or (drawn[train] == 0.0).any():
+        if self._all_codes is not None:
+            is_present = np.bincount(self._all_codes[train], minlength=codes.size) > 0
+            lacks_rows = self._has_zero_weights and not drawn[train].all()
+            if lacks_rows or not is_present.all():
                 model = copy.copy(model)
                 model._check_targets(self.model.classes_[targets[train].astype(int)], drawn[train])
                 codes = np.flatnonzero(is_present)
@@ -124,5 +129,6 @@ class FoldSets:
             model = copy.copy(model)
             scale = np.zeros_like(drawn)
             scale[train] = model._weight_scale(targets[train], rows.weights[train])
-        has_repeats = bool(times.max() > 1.0)
-        return TrainingSet(model, times, has_repeats, scale, scale * drawn, codes)
+        weights = scale * drawn
+        weights.flags.writeable = False  # problems share it
+        return TrainingSet(model, times, has_repeats, scale, weights, codes)

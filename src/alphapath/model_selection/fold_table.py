@@ -98,12 +98,11 @@ class FoldTable:
         needs_fit = self.scoring.wants_estimator or not asks_for_values(self.scoring.scorer)
         model = self.folds.fitted(fold, fits, for_values=not needs_fit)
         infos = [fit.info for fit in fits]
-        seconds = {
-            name: sum(getattr(info, name) for info in infos) for name in ("seed_time", "solve_time")
-        }
-        fit_time = sum(seconds.values()) + time.perf_counter() - begin
-        for name, value in {**seconds, "fit_time": fit_time}.items():
-            self.columns[name][fold] = value
+        seed_time = sum(info.seed_time for info in infos)
+        solve_time = sum(info.solve_time for info in infos)
+        self.columns["seed_time"][fold] = seed_time
+        self.columns["solve_time"][fold] = solve_time
+        self.columns["fit_time"][fold] = seed_time + solve_time + time.perf_counter() - begin
         self.n_iter[fold] = sum(info.n_iter for info in infos)
         self.status[fold] = overall_status(infos)
         self.seed[fold] = "+".join(sorted({info.seed for info in infos}))
@@ -280,7 +279,7 @@ def score_accuracy(model: Any, X: Any, y: Any) -> float:
 
 def score_values(model: Any, values: FloatArray, y: Any) -> float:
     """The same, from decision values that are known."""
-    return float(np.mean(model._predictions_of(values) == y))
+    return float((model._predictions_of(values) == y).mean())
 
 
 def as_number(score: Any, scorer: Any) -> Any:

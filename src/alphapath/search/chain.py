@@ -125,6 +125,9 @@ class FoldChain:
     limits : Limits
     full : Solution or None
         The solution on all data, where it is already known.
+    base : Problem or None
+        The problem on all data where all folds are on its kernel: what they share is then copied
+        once for all of them.
     in_turn : bool
         Whether the folds are solved in the order of the plan: then several in one native call.
         A solution depends on its parent alone, so the bits are the same either way.
@@ -134,6 +137,7 @@ class FoldChain:
     plan: Plan
     limits: Limits
     full: Solution | None = None
+    base: Problem | None = None
     in_turn: bool = False
     gave_up: bool = False
     _solved: dict[int, Solution] = field(default_factory=dict)
@@ -204,7 +208,8 @@ class FoldChain:
         known = [Known.of(solution) for solution in parents_outside]
         weights = np.stack([p.weights for p in problems])
         workspace = self._reuse_workspace(problem) if self.in_turn else None
-        found = self.limits.solve_steps(problem, weights, steps, known, workspace)
+        family = problem if self.base is None else self.base
+        found = self.limits.solve_steps(family, weights, steps, known, workspace)
         self._take(folds, problems, found)
 
     def _take(self, folds: list[int], problems: list[Problem], found: SequenceSolution) -> None:

@@ -184,7 +184,7 @@ def solve_folds(
     def problem_of(fold: int) -> Problem:
         return problem if fold == FULL else problem.with_held_out(held_out[fold])
 
-    chain = FoldChain(problem_of, plan, Limits(**limits, deadline=deadline), full)
+    chain = FoldChain(problem_of, plan, Limits(**limits, deadline=deadline), full, problem)
     solved: dict[int, Solution] = {}
     try:
         if wants_full:

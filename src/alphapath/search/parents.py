@@ -25,6 +25,11 @@ DECREMENTAL = "decremental"
 #: From as many folds on, "auto" solves all data first: the fit is paid back by the folds.
 MANY_FOLDS = 10
 
+#: A start costs a pass over all rows, and saves iterations on those of its problem: a pair of many
+#: classes, with less than this share of the rows, begins from zero, unless folds are so many that
+#: they hardly differ from all data.
+SMALL_SHARE, MANY_FOLDS_OF_PAIRS = 0.4, 30
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -55,17 +60,23 @@ def check_seeding(seeding: str) -> None:
 
 
 def make_plan(
-    folds: Sequence[int], held_out: Sequence[BoolArray], seeding: str, wants_full: bool
+    folds: Sequence[int],
+    held_out: Sequence[BoolArray],
+    seeding: str,
+    wants_full: bool,
+    share: float = 1.0,
 ) -> Plan:
     """The plan for the folds numbered `folds` (in that order), by the rule measured for "auto".
 
     With the solution on all data wanted anyway, or many folds, every fold begins from it by the
-    greedy seed; otherwise by the greedy seed from the nearest fold solved before.
+    greedy seed; otherwise by the greedy seed from the nearest fold solved before. `share` is that
+    of the instances which the problem is about: where it is small, a start does not pay.
     """
     check_seeding(seeding)
-    if seeding == "none":
-        return Plan("cold", dict.fromkeys(folds, COLD))
     is_auto = seeding == "auto"
+    is_small = share < SMALL_SHARE and len(folds) < MANY_FOLDS_OF_PAIRS
+    if seeding == "none" or (is_auto and is_small and not wants_full):
+        return Plan("cold", dict.fromkeys(folds, COLD))
     seed = "greedy" if is_auto else seeding
     from_full = seed in FROM_FULL
     if is_auto and not wants_full:

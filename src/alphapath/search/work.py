@@ -30,11 +30,14 @@ def estimate_work(solution: Solution) -> float:
     exactly now and then; a refresh of the gradient reads the rows of the support vectors.
     """
     info, problem = solution.info, solution.problem
-    beta = solution.beta
-    n = float(np.count_nonzero(problem.weights))
-    is_free = (beta > problem.lower) & (beta < problem.upper) & (beta != 0.0)
-    m = float(np.count_nonzero(is_free))
-    n_support = float(np.count_nonzero(beta))
+    n = float(np.count_nonzero(problem.weights > 0.0))  # numpy counts booleans ten times faster
+    support = np.flatnonzero(solution.beta != 0.0)
+    beta, weights = solution.beta[support], problem.weights[support]
+    lower, upper = problem.lower_scale[support], problem.upper_scale[support]
+    # beta is on a side that its scale does not shut, so an infinite weight makes no nan here.
+    bound = np.where(beta > 0.0, upper, lower) * weights
+    m = float(np.count_nonzero(np.abs(beta) < np.abs(bound)))
+    n_support = float(support.size)
     work = info.n_iter * (60.0 + 0.4 * n)
     work += info.n_refreshes * multiply_work(int(n), int(n_support))
     if info.n_free_set_solves:

@@ -80,18 +80,19 @@ class SequenceSolution:
 
     def solution_of(self, k: int, problem: Problem) -> Solution:
         """The Solution of step k, for a caller who has its Problem."""
-        counts = {name: int(self.columns[name][k]) for name in COUNTS}
-        info = Info(
-            status=self.status[k],
-            objective=float(self.objective[k]),
-            duality_gap=float(self.duality_gap[k]),
-            kkt_violation=float(self.kkt_violation[k]),
-            seed=self.seed[k],
-            seed_time=float(self.seed_time[k]),
-            solve_time=float(self.solve_time[k]),
-            **counts,
-        )
-        return Solution(problem, self.beta[k], self.gradient[k], float(self.bias[k]), info)
+        fields, bias = self._fields[k]
+        return Solution(problem, self.beta[k], self.gradient[k], bias, Info(**fields))
+
+    @cached_property
+    def _fields(self) -> list[tuple[dict[str, Any], float]]:
+        """What Info says of each step, and its bias, as Python's numbers."""
+        names = ("objective", "duality_gap", "kkt_violation", *COUNTS, "seed_time", "solve_time")
+        rows = zip(*(self.columns[name].tolist() for name in names), strict=True)
+        told = zip(rows, self.status, self.seed, self.columns["bias"].tolist(), strict=True)
+        return [
+            (dict(zip(names, row, strict=True), status=status, seed=seed), bias)
+            for row, status, seed, bias in told
+        ]
 
 
 def make_workspace(problem: Problem) -> _core.SequenceWorkspace | None:
@@ -115,7 +116,7 @@ def solve_sequence(
     Parameters
     ----------
     problem : Problem
-        Its weights are not used.
+        Its weights only say which instances the steps are about: rows are copied for them at once.
     weights : array of shape (n_rows, n)
     steps : Steps
     limits : Limits

@@ -76,6 +76,7 @@ def solve_steps_on(
         all_rows,
         problem.epsilon,
         problem.total_share,
+        problem.weights,
     )
     columns: dict[str, Any] = _core.solve_sequence(
         family,
