@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from alphapath import SVC, SVR, OneClassSVM, Problem, certify
 from alphapath.kernels import KernelStore, Rbf
 from alphapath.search import chain as chain_module
+from alphapath.search import parents as parents_module
 from alphapath.search import solve_folds
 from alphapath.search.parents import COLD, FULL, make_plan, nearest_earlier
 from alphapath.search.work import estimate_work
@@ -180,8 +181,10 @@ def test_the_full_solution_is_used_and_returned() -> None:
     assert solve_folds(problem, masks, seeding="none", wants_full=True).full is not None
 
 
-def test_seeds_do_not_pay_on_tiny_problems() -> None:
+def test_seeds_do_not_pay_on_tiny_problems(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = problem_of()
+    assert not make_plan(range(10), as_masks(KFold(10), 50), "auto", False).may_give_up
+    monkeypatch.setattr(parents_module, "FEW_INSTANCES", 0)
     run = solve_folds(problem, as_masks(KFold(10), problem.n), seeding="auto")
     assert [solution.info.seed for solution in run.solutions if solution][2:] == ["cold"] * 8
 
@@ -193,6 +196,7 @@ def test_useless_seeds_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
         return 1e9 if solution.info.seed == "greedy" else 1.0
 
     monkeypatch.setattr(chain_module, "estimate_work", count)
+    monkeypatch.setattr(parents_module, "FEW_INSTANCES", 0)
     problem = problem_of(SVC(gamma=0.1, C=100.0))
     for k in (6, 12):
         masks = as_masks(KFold(k), problem.n)
@@ -217,6 +221,7 @@ def test_work_is_counted() -> None:
 def test_an_exception_keeps_the_folds_done(n_jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = problem_of()
     masks = as_masks(KFold(6), problem.n)
+    monkeypatch.setattr(parents_module, "FEW_INSTANCES", 0)
     # One after the other, the folds until the seeds are judged are one call; else each is one.
     n_calls, n_done = {1: (1, 3), 2: (4, 4)}[n_jobs]
 

@@ -83,7 +83,8 @@ def cross_validate(
         begin from the solution on all data; the others from the last fold or, where folds overlap
         (repeated or shuffled cross-validation), from the nearest one solved before. "auto" is
         "greedy": from all data for ten folds or more, else from the nearest fold; it goes on from
-        zero where the first folds show that this is cheaper. A smooth SVM knows "auto", from the
+        zero where the first folds show that this is cheaper, and begins there for the pairs of six
+        classes or more, unless there are 30 folds. A smooth SVM knows "auto", from the
         model on all data, and "none". The folds of a LinearSVC begin from zero, side by side.
     return_train_score, return_estimator, return_indices : bool, default=False
         As in scikit-learn. For an estimator of scikit-learn, so are the returned ones.

@@ -30,6 +30,10 @@ MANY_FOLDS = 10
 #: they hardly differ from all data.
 SMALL_SHARE, MANY_FOLDS_OF_PAIRS = 0.4, 30
 
+#: Up to as many instances all folds are one native call: to stop after the first ones and ask
+#: whether their starts paid would take longer than it can save.
+FEW_INSTANCES = 1000
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -81,9 +85,10 @@ def make_plan(
     from_full = seed in FROM_FULL
     if is_auto and not wants_full:
         from_full = len(folds) >= MANY_FOLDS
+    may_give_up = is_auto and len(folds) > 0 and held_out[folds[0]].size > FEW_INSTANCES
     if from_full:
-        return Plan(seed, dict.fromkeys(folds, FULL), is_auto)
-    return Plan(seed, nearest_earlier(folds, held_out), is_auto)
+        return Plan(seed, dict.fromkeys(folds, FULL), may_give_up)
+    return Plan(seed, nearest_earlier(folds, held_out), may_give_up)
 
 
 def nearest_earlier(folds: Sequence[int], held_out: Sequence[BoolArray]) -> dict[int, int]:
