@@ -17,22 +17,9 @@ from alphapath.solvers.design_rows import DesignRows
 from alphapath.solvers.smooth_feature import FeatureHessian
 from alphapath.solvers.smooth_instance import InstanceHessian
 from alphapath.solvers.smooth_products import Products
+from smooth_cases import make_folds, make_square
 
 WARM = ("feature", "instance", "auto")
-
-
-def make_square(n=120, seed=0, c=1.0, **changes):
-    """An rbf kernel matrix of two overlapping clouds as the data."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 3))
-    signs = np.sign(X[:, 0] + 0.3 * rng.normal(size=n))
-    K = np.exp(-0.5 * np.square(X[:, np.newaxis] - X).sum(axis=2))
-    return MarginProblem(K, signs, np.full(n, 0.5 * c), **changes)
-
-
-def make_folds(problem, n_folds=4):
-    masks = [np.arange(problem.n) % n_folds == h for h in range(n_folds)]
-    return [problem.with_held_out(mask, mask) for mask in masks]
 
 
 def check_optimum(found, tol=1e-8):

@@ -14,26 +14,13 @@ from alphapath.solvers.smooth_instance import InstanceHessian
 from alphapath.solvers.smooth_refine import DualSystem, combine_refined
 from alphapath.solvers.smooth_removal import leave_out
 from alphapath.solvers.smooth_states import curvatures_of, goals_of, states_of
+from smooth_cases import make_folds, make_square
 
 
 @pytest.fixture(autouse=True)
 def any_size(monkeypatch):
     """Single precision for the smallest products too."""
     monkeypatch.setattr(smooth_products, "LARGE", 1)
-
-
-def make_square(n=150, c=1.0, **changes):
-    """An rbf kernel matrix of two overlapping clouds as the data."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 3))
-    signs = np.sign(X[:, 0] + 0.3 * rng.normal(size=n))
-    K = np.exp(-0.5 * np.square(X[:, np.newaxis] - X).sum(axis=2))
-    return MarginProblem(K, signs, np.full(n, 0.5 * c), **changes)
-
-
-def make_folds(problem, n_folds=4):
-    masks = [np.arange(problem.n) % n_folds == h for h in range(n_folds)]
-    return [problem.with_held_out(mask, mask) for mask in masks]
 
 
 def theta_of(solution):
@@ -56,7 +43,7 @@ def check_optimum(found, tol=1e-9):
 @pytest.mark.parametrize("loss", ["squared_hinge", "squared_epsilon_insensitive"])
 def test_models_and_folds_are_those_of_double_precision(c, offset, loss):
     width = 0.1 if loss.endswith("insensitive") else 0.0
-    problem = make_square(c=c, offset=offset, loss=loss, width=width)
+    problem = make_square(150, c=c, offset=offset, loss=loss, width=width)
     full = smooth_newton.solve(problem, strategy="instance")
     moved = smooth_newton.solve(
         problem.with_weights(1.1 * problem.weights), full, strategy="instance"
@@ -75,7 +62,7 @@ def test_a_huge_c_goes_to_double_before_anything_is_computed(monkeypatch):
         "learn",
         lambda self, some: learned.append(self.is_single) or learn(self, some),
     )
-    problem = make_square(c=1e6)
+    problem = make_square(150, c=1e6)
     full = smooth_newton.solve(problem, strategy="instance")
     folds = smooth_newton.solve_side_by_side(make_folds(problem), full, strategy="instance")
     assert learned
@@ -85,7 +72,7 @@ def test_a_huge_c_goes_to_double_before_anything_is_computed(monkeypatch):
 
 
 def test_from_a_small_c_to_a_huge_one():
-    problem = make_square()
+    problem = make_square(150)
     full = smooth_newton.solve(problem, strategy="instance")
     assert full.workspace.is_single
     for factor in (10.0, 1e6):
@@ -103,7 +90,7 @@ def test_from_a_small_c_to_a_huge_one():
 def test_where_single_precision_was_tried_in_vain(c, monkeypatch):
     """The factor fails, or the corrections do not shrink."""
     monkeypatch.setattr(smooth_products, "SINGLE_LIMIT", np.inf)
-    problem = make_square(c=c)
+    problem = make_square(150, c=c)
     full = smooth_newton.solve(problem, strategy="instance")
     assert not full.workspace.is_single
     for found in (full, *smooth_newton.solve_side_by_side(make_folds(problem), full)):
@@ -120,7 +107,7 @@ def make_system(problem, states, is_settled=True):
 
 
 def test_a_wrong_state_next_to_the_kink_is_put_right():
-    problem = make_square()
+    problem = make_square(150)
     fresh = smooth_newton.solve(problem, strategy="none")
     right = states_of(problem, fresh.decision_values)
     nearest = np.argmin(np.abs(1.0 - problem.targets * fresh.decision_values))
@@ -136,7 +123,7 @@ def test_a_wrong_state_next_to_the_kink_is_put_right():
 
 
 def test_corrections_that_do_not_shrink_end_in_double(monkeypatch):
-    problem = make_square()
+    problem = make_square(150)
     fresh = smooth_newton.solve(problem, strategy="none")
     states = states_of(problem, fresh.decision_values)
     system = make_system(problem, states)
