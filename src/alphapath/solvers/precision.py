@@ -55,6 +55,13 @@ def in_double(problem: Problem) -> Problem | None:
     return None if fine is None else problem.with_kernel(fine)
 
 
+def gradient_at(problem: Problem, beta: FloatArray) -> FloatArray:
+    """K beta - r on the kernel values of the problem."""
+    view: Any = problem.kernel
+    used = np.flatnonzero(beta)
+    return np.asarray(view.multiply(used, beta[used]) - problem.targets)
+
+
 def is_spoilt(solution: Solution, tol: float) -> bool:
     """Whether rounding of kernel values may have hidden a violation beyond the tolerance."""
     error = slope_errors(solution.problem.kernel, np.linalg.norm(solution.beta), tol)
@@ -68,10 +75,7 @@ def on_good_values(solution: Solution, tol: float) -> Solution:
     fine = in_double(solution.problem)
     if fine is None:
         return solution
-    view: Any = fine.kernel
-    used = np.flatnonzero(solution.beta)
-    gradient = view.multiply(used, solution.beta[used]) - fine.targets
-    return replace(solution, problem=fine, gradient=gradient)
+    return replace(solution, problem=fine, gradient=gradient_at(fine, solution.beta))
 
 
 def as_stalled(solution: Solution, tol: float) -> Solution:

@@ -51,5 +51,8 @@ def solve(
     fine = in_double(problem)
     if fine is None:
         return as_stalled(solution, tol)
-    again = run(_core.solve_smo, fine, Start(solution.beta), limits)
+    left = None if time_limit is None else max(time_limit - solution.info.solve_time, 1e-6)
+    n_left = max_iter if max_iter < 0 else max(max_iter - solution.info.n_iter, 0)
+    rest = Limits(tol, n_left, left, free_set)
+    again = run(_core.solve_smo, fine, Start(solution.beta), rest)
     return replace(again, problem=problem, info=continue_counts(solution.info, again.info))

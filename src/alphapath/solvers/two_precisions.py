@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..problem import FloatArray, Problem
 from ..solution import Status
-from .precision import in_double, is_hopeless, slope_errors
+from .precision import gradient_at, in_double, is_hopeless, slope_errors
 from .steps import Known, Steps
 
 #: What a step of the second pass adds to what its first solve took, and what stays.
@@ -127,10 +127,7 @@ class TwoPasses:
             beta = found["beta"][done[k]]
             known = Known(factor * self.weights[row], beta, beta, row, factor)
         assert self.fine is not None
-        view: Any = self.fine.kernel
-        used = np.flatnonzero(known.beta)
-        product = view.multiply(used, known.beta[used])
-        return known._replace(gradient=product - self.problem.targets)
+        return known._replace(gradient=gradient_at(self.fine, known.beta))
 
     def _merge(self, found: dict[str, Any], done: dict[int, int], then: dict[str, Any],
                second: NDArray[np.int64]) -> dict[str, Any]:  # fmt: skip
