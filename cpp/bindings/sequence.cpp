@@ -1,6 +1,7 @@
 #include "alphapath/sequence.hpp"
 
 #include "arrays.hpp"
+#include "near_set.hpp"
 #include "watched.hpp"
 
 #include <algorithm>
@@ -158,6 +159,8 @@ void bind_sequence(nb::module_& m) {
         nb::arg("options"), nb::arg("total_time_limit") = 0.0,
         nb::arg("workspace").none() = nb::none(),
         "Solve steps in order, each from an earlier one; a dictionary of arrays.");
+  m.def("near_size", &near_size, nb::arg("n_free"), nb::arg("n"),
+        "How many of n instances a fold begins with; 0 for all.");
 }
 
 } // namespace alphapath::bindings

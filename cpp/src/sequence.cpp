@@ -3,6 +3,7 @@
 #include "alphapath/quality.hpp"
 
 #include "face.hpp"
+#include "near_set.hpp"
 #include "smo.hpp"
 
 #include <algorithm>
@@ -146,6 +147,9 @@ public:
     SmoState state(problem, StartPoint{beta, gradient}, options, workspace_);
     const BoxProblem old_problem = old_box.problem(family_);
     if (seed == Seed::greedy) {
+      if (step.parent != std::exchange(near_step_, step.parent))
+        workspace_.near = find_near(family_, old_problem, parent);
+      state.begins_near = !workspace_.near.empty();
       workspace_.free_set.copy_from(FreeSet(family_.kernel));
       state.begin_free_set = [&] {
         workspace_.free_set.copy_from(parent_factor_.of(old_problem, parent.beta, state.watch));
@@ -196,6 +200,7 @@ private:
   std::int64_t box_step_ = -1;
   Box parent_box_; // of step parent_box_step_: many folds have one parent
   std::int64_t parent_box_step_ = -1;
+  std::int64_t near_step_ = -1; // whose near instances the workspace holds
 };
 
 } // namespace

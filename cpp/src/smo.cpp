@@ -71,11 +71,32 @@ template <class T> void Smo<T>::work_on_all() {
   const bool pays = is_worth_copying(movable.size(), n_others) ||
                     (next == Next::same_instances && movable.size() < n_others) ||
                     (next != Next::others && !is_same_precision);
-  is_compacted_ = false;
+  is_compacted_ = is_near_ = false;
   work_on(state_.workspace.rows<T>(fits(movable.size()) && pays ? movable
                                    : has_scope                  ? scope
                                                                 : all_instances(n),
                                    limit));
+}
+
+/// From what is near to all, where the gradient shows that others are further from their optimum.
+template <class T> void Smo<T>::widen(double tol) {
+  const SlopeRange range = state_.slope_range();
+  if (range.violation() <= std::max(tol, 1.01 * violation()))
+    return;
+  work_on_all();
+  load_gradient(range.middle());
+}
+
+/// What is near the parent's solution, where the state says so; false where it does not.
+template <class T> bool Smo<T>::work_on_near() {
+  const std::size_t limit = state_.options.memory_limit;
+  const std::size_t count = state_.workspace.near.size();
+  if (!std::exchange(state_.begins_near, false) || count == 0 ||
+      WorkingRows<T>::bytes_to_copy(count) > limit)
+    return false;
+  is_compacted_ = is_near_ = true;
+  work_on(state_.workspace.near_rows<T>(limit));
+  return true;
 }
 
 template <class T> void Smo<T>::work_on(WorkingRows<T>& rows) {
@@ -177,7 +198,7 @@ template <class T> typename Smo<T>::Pause Smo<T>::iterate(double tol, std::int64
   const auto select = ALPHAPATH_DISPATCH(select_partner<T>);
   const bool is_on_demand = state_.problem.kernel.full() == nullptr;
   for (std::int64_t done = 0; done < n_iter; ++done) {
-    const double violation = static_cast<double>(extremes_.max_down - extremes_.min_up);
+    const double violation = this->violation();
     if (violation <= tol)
       return Pause::converged;
     const double max_drift = drift_share / 3 * std::max(tol, resolved_share * violation);
@@ -241,19 +262,23 @@ template <class T> bool Smo<T>::try_free_set() {
       work_ < patience * state_.workspace.free_set.estimate_cost(free, n_expected_hits))
     return false;
   state_.is_nearly_solved = false;
-  state_.refresh();
   work_ = 0;
-  const double objective = state_.objective();
+  // The slopes that SMO has are good to a part of the tolerance: one pass over the rows,
+  // afterwards.
+  std::vector<double> slopes(state_.beta.size());
+  for (std::size_t k = 0; k < members_.size(); ++k)
+    slopes[members_[k]] = static_cast<double>(g_[k]);
   const std::vector<double> before = state_.beta;
-  const int n_hits = state_.workspace.free_set.minimise(state_.problem, free, state_.gradient,
-                                                        state_.beta, state_.watch);
+  const int n_hits =
+      state_.workspace.free_set.minimise(state_.problem, free, slopes, state_.beta, state_.watch);
+  bool is_better = false;
   if (n_hits >= 0) {
     ++state_.result.n_free_set_solves;
     state_.result.n_bound_hits += n_hits;
     state_.restore_sum();
     state_.refresh();
+    is_better = state_.change_since(before, slopes) < 0;
   }
-  const bool is_better = n_hits >= 0 && state_.objective() < objective;
   if (!is_better) {
     patience_ *= 4;
     state_.beta = before;
@@ -305,7 +330,8 @@ template <class T> void Smo<T>::compact() {
 }
 
 template <class T> bool Smo<T>::run(double tol) {
-  work_on_all();
+  if (!work_on_near())
+    work_on_all();
   load_gradient(state_.slope_range().middle());
   last_free_ = free_members();
   double best_violation = std::numeric_limits<double>::infinity();
@@ -324,17 +350,19 @@ template <class T> bool Smo<T>::run(double tol) {
         return true;
       if (!has_solved)
         compact();
+      else if (is_near_)
+        widen(tol);
       continue;
     }
     state_.restore_sum();
     state_.refresh();
     if (pause == Pause::limit || state_.limit_reached())
       return false;
-    if (is_compacted_ && pause != Pause::drifted)
-      work_on_all();
     const SlopeRange range = state_.slope_range();
     if (range.violation() <= tol || (state_.is_enough && state_.is_enough()))
       return true;
+    if (is_compacted_ && pause != Pause::drifted)
+      work_on_all();
     load_gradient(range.middle());
     if (pause == Pause::drifted)
       continue;

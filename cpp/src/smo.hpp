@@ -27,6 +27,9 @@ private:
   enum class Pause { converged, checkpoint, drifted, stuck, limit };
 
   void work_on_all();
+  bool work_on_near();
+  void widen(double tol);
+  double violation() const { return static_cast<double>(extremes_.max_down - extremes_.min_up); }
   void work_on(WorkingRows<T>& rows);
   void load_gradient(double middle);
   void update(const T* row_i, const T* row_j, double step);
@@ -58,6 +61,7 @@ private:
   std::vector<std::uint32_t> last_free_; // at the last checkpoint
   std::int64_t since_compaction_ = 0;
   bool is_compacted_ = false;
+  bool is_near_ = false; // compacted to what is near
 };
 
 /// solve_smo with a workspace that outlives it.

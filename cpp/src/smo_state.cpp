@@ -181,9 +181,15 @@ void SmoState::restore_sum_greedily() {
   refresh();
 }
 
-double SmoState::objective() const {
-  const double stored = ALPHAPATH_DISPATCH(sum_point)(point(), problem.targets.data()).objective;
-  return problem.total == 0 ? stored : stored + problem.total * offset_product() / 2;
+double SmoState::change_since(std::span<const double> before,
+                              std::span<const double> slopes) const {
+  double sum = 0;
+  for (const std::uint32_t i : movable) {
+    const double step = beta[i] - before[i];
+    sum += step * (gradient[i] + slopes[i]) / 2 +
+           problem.epsilon * (std::abs(beta[i]) - std::abs(before[i]));
+  }
+  return sum;
 }
 
 void SmoState::snap_to_bounds() {

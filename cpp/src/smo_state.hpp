@@ -36,8 +36,9 @@ public:
   void restore_sum_greedily();
   /// Puts what only rounding keeps off a bound on it.
   void snap_to_bounds();
-  /// Objective up to a constant, for a gradient that is up to date.
-  double objective() const;
+  /// By how much the objective changed since beta was `before`, where the gradient was `slopes` up
+  /// to a constant. The sum is the same, and the gradient up to date.
+  double change_since(std::span<const double> before, std::span<const double> slopes) const;
   SlopeRange slope_range() const;
   simd::Point point() const {
     return {beta.data(),          gradient.data(), problem.lower.data(),
@@ -71,6 +72,8 @@ public:
   // Set by who starts close to the solution with a factor at hand: the first free-set solve then
   // comes early.
   bool is_nearly_solved = false;
+  // Whether to iterate first on what the workspace says is near.
+  bool begins_near = false;
   // Called once, before the free set is solved for the first time: brings the factor to begin with.
   std::function<void()> begin_free_set;
   // Asked when the gradient is up to date: true ends the run before the tolerance is reached.

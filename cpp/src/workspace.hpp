@@ -22,9 +22,19 @@ public:
     return *held;
   }
 
+  /// Rows of `near`, which stay copied as long as it is not changed.
+  template <class T> WorkingRows<T>& near_rows(std::size_t copy_limit) {
+    auto& held = std::get<std::unique_ptr<WorkingRows<T>>>(near_rows_);
+    if (!held || held->members() != near)
+      held = std::make_unique<WorkingRows<T>>(kernel_, near, copy_limit);
+    return *held;
+  }
+
   FreeSet free_set;
   // Instances that all solves to come are about, where they are few of all; empty: no such thing.
   std::vector<std::uint32_t> scope;
+  // Instances to iterate on first, for a start close to the solution; empty: on all.
+  std::vector<std::uint32_t> near;
   // What is solved next on this kernel decides which copies of rows pay.
   enum class Next {
     nothing,        // copied for this solve alone
@@ -35,6 +45,7 @@ public:
 private:
   const KernelRows& kernel_;
   std::pair<std::unique_ptr<WorkingRows<float>>, std::unique_ptr<WorkingRows<double>>> rows_;
+  std::pair<std::unique_ptr<WorkingRows<float>>, std::unique_ptr<WorkingRows<double>>> near_rows_;
 };
 
 } // namespace alphapath

@@ -617,6 +617,9 @@ def solve_sequence(family: Family, rows: Annotated[NDArray[numpy.int64], dict(sh
     Solve steps in order, each from an earlier one; a dictionary of arrays.
     """
 
+def near_size(n_free: int, n: int) -> int:
+    """How many of n instances a fold begins with; 0 for all."""
+
 class MaxMinOverResult:
     """A solution, its counters and its gaps."""
 
