@@ -15,19 +15,13 @@ public:
 
   /// Rows of `members`; those already copied are there again if the last call asked for the same.
   template <class T>
-  WorkingRows<T>& rows(std::vector<std::uint32_t> members, std::size_t copy_limit) {
-    auto& held = std::get<std::unique_ptr<WorkingRows<T>>>(rows_);
-    if (!held || held->members() != members)
-      held = std::make_unique<WorkingRows<T>>(kernel_, std::move(members), copy_limit);
-    return *held;
+  WorkingRows<T>& rows(const std::vector<std::uint32_t>& members, std::size_t copy_limit) {
+    return renew(std::get<Held<T>>(rows_), members, copy_limit);
   }
 
   /// Rows of `near`, which stay copied as long as it is not changed.
   template <class T> WorkingRows<T>& near_rows(std::size_t copy_limit) {
-    auto& held = std::get<std::unique_ptr<WorkingRows<T>>>(near_rows_);
-    if (!held || held->members() != near)
-      held = std::make_unique<WorkingRows<T>>(kernel_, near, copy_limit);
-    return *held;
+    return renew(std::get<Held<T>>(near_rows_), near, copy_limit);
   }
 
   FreeSet free_set;
@@ -43,9 +37,18 @@ public:
   } next = Next::nothing;
 
 private:
+  template <class T> using Held = std::unique_ptr<WorkingRows<T>>;
+
+  template <class T>
+  WorkingRows<T>& renew(Held<T>& held, const std::vector<std::uint32_t>& members,
+                        std::size_t copy_limit) {
+    if (!held || held->members() != members)
+      held = std::make_unique<WorkingRows<T>>(kernel_, members, copy_limit);
+    return *held;
+  }
+
   const KernelRows& kernel_;
-  std::pair<std::unique_ptr<WorkingRows<float>>, std::unique_ptr<WorkingRows<double>>> rows_;
-  std::pair<std::unique_ptr<WorkingRows<float>>, std::unique_ptr<WorkingRows<double>>> near_rows_;
+  std::pair<Held<float>, Held<double>> rows_, near_rows_;
 };
 
 } // namespace alphapath
