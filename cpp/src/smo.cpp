@@ -113,14 +113,14 @@ template <class T> void Smo<T>::prefetch_rows() {
   state_.problem.kernel.prefetch(wanted);
 }
 
-template <class T> typename Smo<T>::Pause Smo<T>::iterate(double tol, std::int64_t n_iter) {
+template <class T> typename Smo<T>::Pause Smo<T>::iterate(double tol, std::int64_t period) {
   const T epsilon = static_cast<T>(state_.problem.epsilon);
   const double unit = std::numeric_limits<T>::epsilon() / 2;
   const std::int64_t poll =
       std::clamp<std::int64_t>(200'000 / static_cast<std::int64_t>(members_.size() + 1), 1, 256);
   const auto select = ALPHAPATH_DISPATCH(select_partner<T>);
   const bool is_on_demand = state_.problem.kernel.full() == nullptr;
-  for (std::int64_t done = 0; done < n_iter; ++done) {
+  for (; since_look_ < period; ++since_look_) {
     const double violation = this->violation();
     if (violation <= tol)
       return Pause::converged;
@@ -129,7 +129,7 @@ template <class T> typename Smo<T>::Pause Smo<T>::iterate(double tol, std::int64
       return Pause::drifted;
     if (state_.is_at_iteration_limit())
       return Pause::limit;
-    if (done % poll == 0 && state_.watch.should_stop())
+    if (since_look_ % poll == 0 && state_.watch.should_stop())
       return Pause::limit;
     if (is_on_demand && state_.result.n_iter % iterations_a_prefetch == 0)
       prefetch_rows();
@@ -152,6 +152,7 @@ template <class T> typename Smo<T>::Pause Smo<T>::iterate(double tol, std::int64
     const double rounding = unit * (size + step_ * kernel_scale_);
     drift_squared_ += rounding * rounding;
   }
+  since_look_ = 0;
   return Pause::checkpoint;
 }
 
@@ -230,10 +231,10 @@ template <class T> bool Smo<T>::run(double tol) {
       const bool has_solved = state_.options.free_set && try_free_set();
       if (has_solved && state_.is_enough && state_.is_enough())
         return true;
-      if (!has_solved)
-        compact();
-      else if (is_near_)
+      if (is_near_ && (has_solved || is_near_too_long()))
         widen(tol);
+      else if (!has_solved)
+        compact();
       continue;
     }
     state_.restore_sum();
@@ -246,8 +247,9 @@ template <class T> bool Smo<T>::run(double tol) {
     if (is_compacted_ && pause != Pause::drifted)
       work_on_all();
     load_gradient(range.middle());
-    if (pause == Pause::drifted)
+    if (pause == Pause::drifted) // however often it does, one looks at the free set in time
       continue;
+    since_look_ = 0;
     n_fruitless = range.violation() < 0.5 * best_violation ? 0 : n_fruitless + 1;
     best_violation = std::min(best_violation, range.violation());
     if (n_fruitless >= max_fruitless_rounds)

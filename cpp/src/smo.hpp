@@ -29,6 +29,7 @@ private:
   void work_on_all();
   bool work_on_near();
   void widen(double tol);
+  bool is_near_too_long() const { return state_.result.n_iter >= near_until_; }
   double violation() const { return static_cast<double>(extremes_.max_down - extremes_.min_up); }
   void work_on(WorkingRows<T>& rows);
   void load_gradient(double middle);
@@ -36,7 +37,7 @@ private:
   void mark(std::size_t k);
   bool move_pair(std::size_t ki, std::size_t kj, const T* row_i);
   void prefetch_rows();
-  Pause iterate(double tol, std::int64_t n_iter);
+  Pause iterate(double tol, std::int64_t period);
   std::vector<std::uint32_t> free_members() const;
   bool has_solved_free_set() const { return state_.result.n_free_set_solves > 0; }
   bool try_free_set();
@@ -59,9 +60,11 @@ private:
   double work_ = 0;     // nanoseconds of SMO since the last free-set solve, by count
   double patience_ = 1; // raised while free-set solves bring nothing
   std::vector<std::uint32_t> last_free_; // at the last checkpoint
+  std::int64_t since_look_ = 0;          // iterations since the last checkpoint
   std::int64_t since_compaction_ = 0;
   bool is_compacted_ = false;
-  bool is_near_ = false; // compacted to what is near
+  bool is_near_ = false;        // compacted to what is near
+  std::int64_t near_until_ = 0; // iterations
 };
 
 /// solve_smo with a workspace that outlives it.

@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t min_size_to_compact = 8192;
 constexpr double max_active_share = 0.6;
 constexpr double share_worth_copying = 0.75;
+constexpr std::int64_t near_iterations = 3; // for each that is near, before all are looked at
 
 std::vector<std::uint32_t> all_instances(std::size_t n) {
   std::vector<std::uint32_t> members(n);
@@ -53,10 +54,12 @@ template <class T> void Smo<T>::work_on_all() {
                                    limit));
 }
 
-/// From what is near to all, where the gradient shows that others are further from their optimum.
+/// From what is near to all, where the others are further from their optimum or the near ones take
+/// too long to reach theirs: without the others it may be far away.
 template <class T> void Smo<T>::widen(double tol) {
+  state_.refresh();
   const SlopeRange range = state_.slope_range();
-  if (range.violation() <= std::max(tol, 1.01 * violation()))
+  if (!is_near_too_long() && range.violation() <= std::max(tol, 1.01 * violation()))
     return;
   work_on_all();
   load_gradient(range.middle());
@@ -71,6 +74,7 @@ template <class T> bool Smo<T>::work_on_near() {
     return false;
   is_compacted_ = is_near_ = true;
   work_on(state_.workspace.near_rows<T>(limit));
+  near_until_ = state_.result.n_iter + near_iterations * static_cast<std::int64_t>(count);
   return true;
 }
 
