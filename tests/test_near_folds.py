@@ -104,7 +104,7 @@ def test_those_far_away_are_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_free", "n", "size"), [(0, 639, 0), (0, 640, 384), (300, 1000, 0), (300, 2000, 784)]
+    ("n_free", "n", "size"), [(0, 590, 0), (0, 591, 384), (300, 1000, 0), (300, 2000, 984)]
 )
 def test_how_many_are_near(n_free: int, n: int, size: int) -> None:
     assert _core.near_size(n_free, n) == size

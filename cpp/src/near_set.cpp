@@ -10,10 +10,10 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 // Near are this many for each that is free, and some besides.
-constexpr double near_a_free = 4.0 / 3;
+constexpr double near_a_free = 2;
 constexpr double near_besides = 384;
 // Beyond this share of all, copied rows save too little.
-constexpr double max_near_share = 0.6;
+constexpr double max_near_share = 0.65;
 
 struct Slopes {
   double rising = infinity, falling = -infinity; // infinite where it may not move so
