@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 
 from .. import _core
 from ..errors import KernelError
@@ -26,6 +25,7 @@ from .policy import (
     row_bytes,
 )
 from .precomputed import Precomputed, check_kernel_matrix
+from .rows import as_rows, make_samples
 from .view import KernelView
 
 #: Kernel values beyond this are not trusted to float32, whose range ends at 3.4e38.
@@ -73,7 +73,7 @@ class KernelStore:
         memory_limit: int | float | str | None = None,
         n_threads: int | None = None,
     ) -> None:
-        self._X = _as_rows(X)
+        self._X = as_rows(X)
         self.n: int = self._X.shape[0]
         self.memory_limit = parse_memory_limit(memory_limit)
         self.n_threads = _count_threads(n_threads)
@@ -231,7 +231,7 @@ class KernelStore:
 
     def _read_samples(self) -> _core.Samples:
         if self._samples is None:
-            samples = _make_samples(self._X, self.memory_limit // DENSE_SHARE)
+            samples = make_samples(self._X, self.memory_limit // DENSE_SHARE)
             if not np.isfinite(samples.max_squared_norm):
                 raise KernelError(
                     "X has an entry that is not finite, or so large that its square is not; scale "
@@ -266,41 +266,6 @@ class KernelStore:
 
 #: What a kernel is a function of, in the native code's words.
 PRODUCT_OF = {"rbf": "squared_distance", "poly": "dot", "sigmoid": "dot"}
-
-
-def _as_rows(X: Any) -> Any:
-    """X as C-contiguous float64 rows or as CSR with sorted, unique float64 entries."""
-    if sp.issparse(X):
-        X = X.tocsr().astype(np.float64, copy=False)
-        _check_csr(X)
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-    else:
-        X = np.ascontiguousarray(X, dtype=np.float64)
-    if X.ndim != 2 or X.shape[0] == 0:
-        raise KernelError(f"X has shape {X.shape}; it must have two dimensions and a row at least.")
-    return X
-
-
-def _make_samples(X: Any, dense_limit: int) -> _core.Samples:
-    if not sp.issparse(X):
-        return _core.Samples(X)
-    return _core.Samples(
-        X.indptr.astype(np.int64, copy=False),
-        X.indices.astype(np.int64, copy=False),
-        X.data,
-        X.shape[1],
-        dense_limit,
-    )
-
-
-def _check_csr(X: Any) -> None:
-    """Native code trusts the indices, so a damaged matrix must not get there."""
-    try:
-        X.check_format(full_check=True)
-    except ValueError as error:
-        raise KernelError(f"X is not a valid CSR matrix: {error}.") from error
 
 
 def _count_threads(n_threads: int | None) -> int:
