@@ -74,65 +74,6 @@ def time_c_path(
     }
 
 
-def check_c_path(
-    data: dict[str, Any], kernel: str, repeats: str, n_checks: int, time_limit: float, folder: str
-) -> dict[str, Any]:
-    """The path against fresh solves at random C, and its KKT violation at every breakpoint."""
-    from alphapath import SVC, certify
-    from alphapath.paths import c_path, polish
-    from alphapath.solvers import smo
-
-    X, y = load_signs(data, folder, repeats)
-    path = c_path(SVC(**KERNELS[kernel]), X, y, C_MIN, C_MAX)
-    begin = perf_counter()
-    objective = values = kkt = floors = 0.0
-    rng = np.random.default_rng(0)
-    n_solved = n_unsolved = 0
-    for C in 2.0 ** rng.uniform(-5.0, 15.0, n_checks):
-        if perf_counter() - begin > time_limit / 2:
-            break
-        own = path.at(float(C))
-        # The solver alone is far from these tolerances where C is large: polished, then certified.
-        fresh = smo.solve(own.problem, tol=1e-6, time_limit=2.0)
-        if fresh.info.status.name != "SOLVED":
-            n_unsolved += 1
-            continue
-        fresh = polish(fresh)
-        n_solved += 1
-        scale = max(abs(fresh.info.objective), 1e-300)
-        objective = max(objective, abs(own.info.objective - fresh.info.objective) / scale)
-        size = np.abs(own.beta) / C
-        is_free = (size > 1e-12) & (size < 1.0 - 1e-12)
-        difference = own.decision_values - fresh.decision_values
-        if not is_free.any():  # the bias may be anything in an interval
-            difference = difference - difference.mean()
-        values = max(values, float(np.abs(difference).max()))
-    spots = path.breakpoints_
-    # Where time is short, every k-th breakpoint.
-    begin, n_spots = perf_counter(), 0
-    for t in rng.permutation(spots):
-        if perf_counter() - begin > time_limit:
-            break
-        n_spots += 1
-        solution = path.at(float(t))
-        found = certify(solution.problem, solution.beta, path.bias_at(float(t)))
-        size = float(np.abs(solution.beta).sum()) * float(np.abs(solution.gradient).max() + 1.0)
-        kkt = max(kkt, found.kkt_violation)
-        floors = max(floors, found.kkt_violation / max(1e-8, 1e-15 * size))
-    return {
-        "n_events": path.n_events,
-        "n_gaps": len(path.gaps),
-        "n_solved": n_solved,
-        "n_unsolved": n_unsolved,
-        "objective": objective,
-        "values": values,
-        "kkt": kkt,
-        "kkt_in_floors": floors,
-        "n_spots": n_spots,
-        "n_breakpoints": int(spots.size),
-    }
-
-
 def compare_cross_validation(
     data: dict[str, Any], kernel: str, folder: str, time_limit: float
 ) -> dict[str, Any]:

@@ -69,7 +69,7 @@ BENCHMARKS = {
         "ranking", "RankSVM and its exact paths on OHSUMED, against LIBLINEAR", True
     ),
     "transduction": Benchmark(
-        "transduction", "transduction on spambase by paths and by cold solves", True
+        "transduction", "transduction on spambase, against cold solves", True
     ),
     "gpu": Benchmark("gpu", "whole batches on a GPU (needs one, and CuPy)", True),
     "memory": Benchmark("memory", "resident memory over 10,000 fits", True),

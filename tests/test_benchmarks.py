@@ -12,7 +12,9 @@ import pytest
 from sklearn.datasets import dump_svmlight_file, load_iris, make_classification
 from sklearn.svm import SVC, SVR
 
-from benchmarks import exactness, judge
+import alphapath
+from alphapath.paths import c_path
+from benchmarks import exactness, judge, path_checks
 from benchmarks.__main__ import main
 from benchmarks.data import DataSpec, data_file, load
 from benchmarks.measure import ROOT, Runner, resident_kilobytes
@@ -73,6 +75,26 @@ def test_the_judge_reads_models(model: SVC | SVR, n_classes: int) -> None:
     f = judge.rbf(X, X, 0.3) @ duals + biases
     expected = model.decision_function(X) if isinstance(model, SVC) else model.predict(X)
     np.testing.assert_allclose(f.squeeze(), np.squeeze(expected), atol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", [{"gamma": 0.2}, {"kernel": "linear"}])
+def test_blocks_of_breakpoints_are_certified_as_each_alone(
+    kernel: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(path_checks, "BLOCK_VALUES", 300)  # seven betas at once
+    X, labels = make_classification(40, 4, flip_y=0.2, random_state=2)
+    path = c_path(alphapath.SVC(**kernel), X, 2 * labels - 1, 0.1, 1e4)
+    found = path_checks.breakpoint_violations(path)
+    assert found.size == path.breakpoints_.size > 14
+    assert found.max() < 1e-9
+    path.pieces["beta"][path.pieces["first"][3]] += 1e-3
+    found = path_checks.breakpoint_violations(path)
+    alone = [
+        alphapath.certify(path.at(float(t)).problem, path.beta_at(float(t))).kkt_violation
+        for t in path.breakpoints_
+    ]
+    np.testing.assert_allclose(found, alone, rtol=1e-6, atol=1e-11)
+    assert found[3] > 1e-6
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1])

@@ -1,4 +1,4 @@
-"""Transduction by exact moves: the labels that the algorithm gets from cold solves."""
+"""Transduction by exact solves: the labels that the algorithm gets from cold solves."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 from sklearn.datasets import make_moons
 
 from alphapath import TransductiveSVC, certify
-from alphapath.kernels import KernelStore, Rbf
+from alphapath.errors import SolverMismatch
+from alphapath.kernels import KernelStore, Linear, Rbf
 from alphapath.paths import (
     importance_weights,
     residual_weights,
     time_weights,
     transduce,
-    transduction,
 )
 from alphapath.paths.transduction import FIRST_WEIGHT
 from alphapath.paths.walker import Walker
@@ -64,21 +64,49 @@ def moons() -> tuple[Any, Any, Any]:
     return X, np.where(y > 0, 1.0, -1.0), is_labelled
 
 
-@pytest.mark.parametrize("gamma", [0.3, 2.0])
-@pytest.mark.parametrize("solve_rows", [0.0, transduction.SOLVE_ROWS, np.inf])
-def test_labels_are_those_of_cold_solves(
-    gamma: float, solve_rows: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(transduction, "SOLVE_ROWS", solve_rows)  # 0: solves wherever a walk moved
+@pytest.mark.parametrize("kernel", [Rbf(0.3), Rbf(2.0), Rbf(30.0), Linear()])
+@pytest.mark.parametrize("limit", [2.0, 300.0])
+def test_labels_are_those_of_cold_solves(kernel: Any, limit: float) -> None:
     X, y, is_labelled = moons()
-    view = KernelStore(X).view(Rbf(gamma), precision="float64")
+    X[60:70] = X[70:80]  # equal rows
+    view = KernelStore(X).view(kernel, precision="float64")
     problem = Problem.classification(view, y, np.full(120, 5.0))
-    found = transduce(problem, is_labelled, 2.0, 54)
-    signs, n_switches = transduce_cold(problem, is_labelled, 2.0, 54)
+    found = transduce(problem, is_labelled, limit, 54)
+    signs, n_switches = transduce_cold(problem, is_labelled, limit, 54)
     np.testing.assert_array_equal(found.signs, signs)
     assert found.n_switches == n_switches
     solution = found.solution
+    assert certify(solution.problem, solution.beta, solution.bias).is_optimal(1e-8)
+    assert np.array_equal(solution.problem.weights, np.where(is_labelled, 5.0, limit))
+
+
+def test_many_switches_on_rows_that_overlap() -> None:
+    """Few labels, classes that overlap: pairs are switched after several doublings."""
+    rng = np.random.default_rng(5)
+    y = np.where(np.arange(300) % 2 == 0, 1.0, -1.0)
+    X = rng.normal(size=(300, 3)) + 0.6 * y[:, None]
+    is_labelled = np.arange(300) < 20
+    view = KernelStore(X).view(Rbf(0.5), precision="float64")
+    problem = Problem.classification(view, y, np.full(300, 10.0))
+    found = transduce(problem, is_labelled, 10.0, 140)
+    signs, n_switches = transduce_cold(problem, is_labelled, 10.0, 140)
+    np.testing.assert_array_equal(found.signs, signs)
+    assert found.n_switches == n_switches > 5
+    solution = found.solution
     assert certify(solution.problem, solution.beta, solution.bias).is_optimal(1e-9)
+    assert solution.info.n_fallbacks < 10  # SMO finishes few of the problems
+
+
+def test_rows_on_demand_and_precision() -> None:
+    X, y, is_labelled = moons()
+    labels = np.where(is_labelled, y > 0, -1)
+    whole = TransductiveSVC(C=5.0, gamma=2.0).fit(X, labels)
+    few = TransductiveSVC(C=5.0, gamma=2.0, memory_limit=60_000).fit(X, labels)
+    assert np.array_equal(whole.transduction_, few.transduction_)
+    view = KernelStore(X).view(Rbf(2.0), precision="float32")
+    problem = Problem.classification(view, y, np.full(120, 5.0))
+    with pytest.raises(SolverMismatch, match="float64"):
+        transduce(problem, is_labelled, 1.0, 54)
 
 
 def test_estimator() -> None:

@@ -22,6 +22,7 @@ void bind_paths(nanobind::module_& m);
 void bind_path_curve(nanobind::module_& m);
 void bind_quadratic(nanobind::module_& m);
 void bind_ranking(nanobind::module_& m);
+void bind_transduction(nanobind::module_& m);
 
 /// Ctrl-C and other signals while native code runs without the GIL.
 class SignalWatch {

@@ -92,4 +92,5 @@ NB_MODULE(_core, m) {
   alphapath::bindings::bind_path_curve(m);
   alphapath::bindings::bind_quadratic(m);
   alphapath::bindings::bind_ranking(m);
+  alphapath::bindings::bind_transduction(m);
 }

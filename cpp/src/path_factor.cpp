@@ -63,11 +63,22 @@ bool PathFactor::factor(std::size_t m, double least, std::span<const double> dia
   return true;
 }
 
-double PathFactor::try_insert(std::span<const double> a, double own) {
+double PathFactor::try_insert(std::span<const double> a, double own, std::size_t n_solved) {
   tried_.assign(a.begin(), a.end());
-  solve_forward(tried_.data());
+  if (n_solved == 0)
+    solve_forward(tried_.data());
+  else
+    for (std::size_t r = n_solved; r < size_; ++r) {
+      for (std::size_t c = 0; c < r; ++c)
+        tried_[r] -= lower_[c * capacity_ + r] * tried_[c];
+      tried_[r] /= lower_[r * capacity_ + r];
+    }
   tried_pivot_ = own - std::inner_product(tried_.begin(), tried_.end(), tried_.begin(), 0.0);
   return own > 0 ? tried_pivot_ / own : tried_pivot_;
+}
+
+void PathFactor::solve_together(std::span<double> columns) const {
+  ALPHAPATH_DISPATCH(solve_lower_together)(lower_.data(), capacity_, size_, columns.data());
 }
 
 void PathFactor::insert_tried(double rhs) {

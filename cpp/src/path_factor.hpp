@@ -48,7 +48,10 @@ public:
   }
 
   /// L^-1 a for a new member with A-column `a` and diagonal `own`; returns the relative pivot.
-  double try_insert(std::span<const double> a, double own);
+  /// The first n_solved numbers are those of L^-1 a already.
+  double try_insert(std::span<const double> a, double own, std::size_t n_solved = 0);
+  /// L^-1 of simd::right_sides columns, side by side.
+  void solve_together(std::span<double> columns) const;
   /// The member of the last try becomes the last one; `rhs` is its entry of what is carried.
   void insert_tried(double rhs);
   /// z with A (z, 1) = 0 but for the pivot of the last try: -A^-1 a.

@@ -1006,3 +1006,36 @@ class NdcgWalk:
 
     def run(self, times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.float64]]:
         """(times, queries, values) of every change; another call goes on."""
+
+class TransductionResult:
+    """Labels, the solution, and the work."""
+
+    @property
+    def signs(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def beta(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def n_switches(self) -> int: ...
+
+    @property
+    def n_doublings(self) -> int: ...
+
+    @property
+    def n_solves(self) -> int: ...
+
+    @property
+    def n_rounds(self) -> int: ...
+
+    @property
+    def n_descents(self) -> int: ...
+
+    @property
+    def n_iter(self) -> int: ...
+
+def transduce(gram: object, targets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], limit: float, first_weight: float, n_positive: int, options: SolveOptions) -> TransductionResult:
+    """Joachims' transductive SVM; targets of the unlabelled are 0."""

@@ -27,8 +27,8 @@ class TransductiveSVC(ClassifierMixin, BaseEstimator):
 
     Unlabelled rows (label -1) first get the labels of the supervised model, then weights that are
     doubled from nearly 0 to `C_unlabelled`; between doublings, pairs of opposite labels that would
-    both rather be switched are. Each step is an exact walk from the last solution, or a polished
-    solve where so many instances move that this is cheaper.
+    both rather be switched are. Each of these problems is solved exactly, from the solution of
+    the one before it.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class TransductiveSVC(ClassifierMixin, BaseEstimator):
         The label of every row, those given included.
     model_ : SVC
         The model of all rows with these labels.
-    n_switches_, n_doublings_, n_events_ : int
+    n_switches_, n_doublings_, n_rounds_ : int
 
     Examples
     --------
@@ -122,7 +122,7 @@ class TransductiveSVC(ClassifierMixin, BaseEstimator):
             found.solution, X, self.transduction_, sample_weight=weights
         )
         self.n_switches_, self.n_doublings_ = found.n_switches, found.n_doublings
-        self.n_events_ = found.n_events
+        self.n_rounds_ = found.n_rounds
         return self
 
     def decision_function(self, X: Any) -> FloatArray:

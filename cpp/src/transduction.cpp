@@ -1,0 +1,278 @@
+#include "alphapath/transduction.hpp"
+
+#include "active_set.hpp"
+#include "smo_state.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace alphapath {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+// What two slacks must sum to beyond 2 to be switched. Each switch lowers the objective by that
+// much, so that none comes back; rounding must not take part.
+constexpr double least_gain = 1e-9;
+// What SMO comes near to.
+constexpr double coarse_tol = 1e-3;
+// A sum of betas, or one of their products with kernel values, that is below this share of its
+// terms is rounding.
+constexpr double rounding = 1e-14;
+
+class Transducer {
+public:
+  Transducer(const TransductionProblem& problem, const SolveOptions& options)
+      : kernel_(problem.kernel), given_(problem), options_(options),
+        watch_(options.time_limit, options.wants_stop), active_(problem.kernel),
+        targets_(problem.targets.begin(), problem.targets.end()) {
+    const std::size_t n = kernel_.size();
+    for (auto* v : {&lower_, &upper_, &beta_, &gradient_, &held_, &row_sums_[0], &row_sums_[1]})
+      v->assign(n, 0.0);
+    for (std::size_t i = 0; i < n; ++i)
+      if (targets_[i] == 0)
+        open_.push_back(i);
+      else
+        set_box(i, problem.weights[i]);
+  }
+
+  TransductionResult run() {
+    descend(coarse_tol);
+    solve();
+    label_first();
+    const double n_negative = static_cast<double>(open_.size() - given_.n_positive);
+    const double share = static_cast<double>(given_.n_positive) / std::max(n_negative, 1.0);
+    std::array<double, 2> wanted{given_.first_weight, given_.first_weight * share};
+    while (!open_.empty() && is_going()) {
+      weigh({std::min(wanted[0], given_.limit), std::min(wanted[1], given_.limit)});
+      while (is_going() && switch_pair())
+        ++result_.n_switches;
+      if (std::min(wanted[0], wanted[1]) >= given_.limit)
+        break;
+      wanted = {2 * wanted[0], 2 * wanted[1]};
+      ++result_.n_doublings;
+    }
+    refresh();
+    if (is_going())
+      solve();
+    result_.n_rounds = active_.n_rounds();
+    result_.signs = std::move(targets_);
+    result_.beta = std::move(beta_);
+    return std::move(result_);
+  }
+
+private:
+  static std::size_t class_of(double sign) { return sign > 0; }
+
+  bool is_going() {
+    if (result_.status == Status::solved && watch_.should_stop())
+      result_.status = watch_.is_interrupted() ? Status::interrupted : Status::time_limit;
+    return result_.status == Status::solved;
+  }
+
+  void set_box(std::size_t i, double weight) {
+    lower_[i] = targets_[i] > 0 ? 0 : -weight;
+    upper_[i] = targets_[i] > 0 ? weight : 0;
+  }
+
+  BoxProblem problem() const { return {kernel_, targets_, lower_, upper_}; }
+
+  /// To the optimum of the present problem, from the present betas. Where active sets do not get
+  /// there, SMO comes near and they try again; then SMO alone.
+  void solve() {
+    ++result_.n_solves;
+    if (try_active_sets())
+      return;
+    descend(coarse_tol);
+    if (is_going() && !try_active_sets())
+      descend(options_.tol);
+  }
+
+  /// False where that did not end: everything is as before.
+  bool try_active_sets() {
+    double size = 0, scale = 0;
+    for (std::size_t i = 0; i < beta_.size(); ++i) {
+      size += std::abs(beta_[i]);
+      scale = std::max(scale, kernel_.diagonal()[i] + 2 * kernel_.offset()[i]);
+    }
+    std::vector<double> beta = beta_, gradient = gradient_;
+    const double tol = std::max(options_.tol, rounding * scale * size);
+    if (active_.solve(problem(), beta_, gradient_, tol))
+      return true;
+    beta_ = std::move(beta);
+    gradient_ = std::move(gradient);
+    return false;
+  }
+
+  void descend(double tol) {
+    restore_sum();
+    SolveOptions options = options_;
+    options.tol = tol;
+    SolveResult found = solve_smo(problem(), StartPoint{beta_, {}}, options);
+    beta_ = std::move(found.beta);
+    gradient_ = std::move(found.gradient);
+    result_.n_iter += found.n_iter;
+    ++result_.n_descents;
+    if (found.status != Status::stationary && found.status != Status::stalled)
+      result_.status = found.status;
+  }
+
+  /// Brings the sum to 0 by the moves that cost the objective least, by the slopes as they are.
+  void restore_sum() {
+    double missing = 0, size = 0;
+    for (const double b : beta_) {
+      missing -= b;
+      size += std::abs(b);
+    }
+    if (std::abs(missing) <= rounding * size)
+      return;
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < beta_.size(); ++i)
+      if (missing > 0 ? beta_[i] < upper_[i] : beta_[i] > lower_[i])
+        order.push_back(i);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return missing > 0 ? gradient_[a] < gradient_[b] : gradient_[a] > gradient_[b];
+    });
+    for (const std::size_t i : order) {
+      const double moved = std::clamp(beta_[i] + missing, lower_[i], upper_[i]);
+      missing -= moved - beta_[i];
+      beta_[i] = moved;
+      if (missing == 0)
+        break;
+    }
+  }
+
+  /// The gradient without what rounding has gathered in it.
+  void refresh() {
+    std::vector<std::size_t> support;
+    std::vector<double> betas;
+    for (std::size_t i = 0; i < beta_.size(); ++i) {
+      gradient_[i] = -targets_[i];
+      if (beta_[i] != 0) {
+        support.push_back(i);
+        betas.push_back(beta_[i]);
+      }
+    }
+    multiply_add(kernel_, support, betas, gradient_);
+  }
+
+  /// The bias that goes with the gradient.
+  double find_bias() const {
+    SlopeRange range{infinity, -infinity};
+    for (std::size_t i = 0; i < beta_.size(); ++i) {
+      if (beta_[i] < upper_[i])
+        range.min_up = std::min(range.min_up, gradient_[i]);
+      if (beta_[i] > lower_[i])
+        range.max_down = std::max(range.max_down, gradient_[i]);
+    }
+    return -range.middle();
+  }
+
+  /// The decision value of instance i, but for the bias.
+  double value(std::size_t i) const { return gradient_[i] + targets_[i]; }
+
+  void set_label(std::size_t i, double sign) {
+    gradient_[i] += targets_[i] - sign;
+    targets_[i] = sign;
+  }
+
+  void label_first() {
+    std::vector<std::size_t> order(open_);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return value(a) > value(b); });
+    for (std::size_t k = 0; k < order.size(); ++k)
+      set_label(order[k], k < given_.n_positive ? 1.0 : -1.0);
+  }
+
+  /// Other weights of the unlabelled. Bounded betas go with their bounds, and change K beta by a
+  /// multiple of the sum of their kernel rows, which is kept from one doubling to the next.
+  void weigh(std::array<double, 2> weights) {
+    const bool is_first = weights_[0] == 0;
+    const double bias = is_first ? find_bias() : 0.0;
+    std::array<std::vector<std::size_t>, 2> rows;
+    std::array<std::vector<double>, 2> changes;
+    const auto hold = [&](std::size_t c, std::size_t i, double sign) {
+      rows[c].push_back(i);
+      changes[c].push_back(sign);
+    };
+    for (const std::size_t i : open_) {
+      const double sign = targets_[i];
+      const std::size_t c = class_of(sign);
+      const bool is_bounded =
+          is_first ? sign * (value(i) + bias) < 1 : beta_[i] == sign * weights_[c];
+      const double held = std::exchange(held_[i], is_bounded ? sign : 0.0);
+      if (held != 0 && held != held_[i])
+        hold(class_of(held), i, -held);
+      if (held_[i] != 0 && held != held_[i])
+        hold(c, i, sign);
+      if (is_bounded)
+        beta_[i] = sign * weights[c];
+      set_box(i, weights[c]);
+    }
+    for (std::size_t c = 0; c < 2; ++c)
+      multiply_add(kernel_, rows[c], changes[c], row_sums_[c]);
+    const double negative = weights[0] - weights_[0], positive = weights[1] - weights_[1];
+    for (std::size_t i = 0; i < gradient_.size(); ++i)
+      gradient_[i] += negative * row_sums_[0][i] + positive * row_sums_[1][i];
+    weights_ = weights;
+    solve();
+  }
+
+  /// Switches the pair whose slacks are largest, if they sum to more than 2: the positive one with
+  /// the least decision value and the negative one with the largest. Their slacks sum to 2 and the
+  /// difference of these, if both have one.
+  bool switch_pair() {
+    double low = infinity, high = -infinity;
+    std::array<std::size_t, 2> pair{};
+    for (const std::size_t i : open_) {
+      const double own = value(i);
+      if (targets_[i] > 0 && own < low) {
+        low = own;
+        pair[0] = i;
+      } else if (targets_[i] < 0 && own > high) {
+        high = own;
+        pair[1] = i;
+      }
+    }
+    const double bias = find_bias();
+    if (!(high - low > least_gain) || low + bias >= 1 || high + bias <= -1)
+      return false;
+    std::array<double, 2> changes{};
+    for (std::size_t k = 0; k < 2; ++k) {
+      const std::size_t i = pair[k];
+      set_label(i, -targets_[i]);
+      const double weight = weights_[class_of(targets_[i])];
+      set_box(i, weight);
+      changes[k] = targets_[i] * weight - beta_[i];
+      beta_[i] = targets_[i] * weight;
+    }
+    multiply_add(kernel_, pair, changes, gradient_);
+    solve();
+    return true;
+  }
+
+  const KernelRows& kernel_;
+  const TransductionProblem& given_;
+  SolveOptions options_;
+  Watch watch_;
+  ActiveSet active_;
+  std::vector<std::size_t> open_; // the unlabelled
+  std::vector<double> targets_, lower_, upper_, beta_, gradient_;
+  std::array<double, 2> weights_{0, 0}; // of the negative and of the positive unlabelled
+  // By which sign an unlabelled instance is in row_sums_, of each class one sum of kernel rows.
+  std::vector<double> held_;
+  std::array<std::vector<double>, 2> row_sums_;
+  TransductionResult result_;
+};
+
+} // namespace
+
+TransductionResult transduce(const TransductionProblem& problem, const SolveOptions& options) {
+  return Transducer(problem, options).run();
+}
+
+} // namespace alphapath

@@ -1,0 +1,143 @@
+// Active sets: optimal from a solution nearby, whatever moved; and transduction on top of them.
+
+#include "active_set.hpp"
+#include "alphapath/transduction.hpp"
+#include "check.hpp"
+#include "numbers.hpp"
+#include "plain_kernel.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+using namespace alphapath;
+using namespace alphapath::test;
+
+namespace {
+
+constexpr std::size_t n = 90, d = 3;
+
+/// A problem on n rows, every third of them there twice, and a point on it.
+struct State {
+  PlainKernel<double> kernel;
+  std::vector<double> targets, lower, upper, beta, gradient;
+
+  explicit State(double gamma) : kernel(rows(), d, gamma) {
+    const std::vector<double> noise = numbers(3 * n);
+    for (std::size_t i = 0; i < n; ++i)
+      targets.push_back(noise[3 * i] > 0 ? 1 : -1);
+    lower.assign(n, 0.0);
+    upper.assign(n, 0.0);
+  }
+
+  static std::vector<double> rows() {
+    std::vector<double> x = numbers(n * d);
+    for (std::size_t i = 0; i + 1 < n; i += 3)
+      std::copy_n(x.begin() + static_cast<std::ptrdiff_t>(i * d), d,
+                  x.begin() + static_cast<std::ptrdiff_t>((i + 1) * d));
+    return x;
+  }
+
+  BoxProblem problem() const { return {kernel, targets, lower, upper}; }
+
+  void set_box(std::size_t i, double weight) {
+    lower[i] = targets[i] > 0 ? 0 : -weight;
+    upper[i] = targets[i] > 0 ? weight : 0;
+  }
+
+  void solve_cold() {
+    SolveOptions options;
+    options.tol = 1e-10;
+    SolveResult found = solve_smo(problem(), std::nullopt, options);
+    beta = found.beta;
+    gradient = found.gradient;
+  }
+
+  /// By sums of its own.
+  double violation() const {
+    double sum = 0, up = std::numeric_limits<double>::infinity(), down = -up;
+    for (std::size_t i = 0; i < n; ++i) {
+      double g = -targets[i];
+      for (std::size_t j = 0; j < n; ++j)
+        g += kernel.at(i, j) * beta[j];
+      if (beta[i] < upper[i])
+        up = std::min(up, g);
+      if (beta[i] > lower[i])
+        down = std::max(down, g);
+      CHECK(beta[i] >= lower[i] && beta[i] <= upper[i]);
+      sum += beta[i];
+    }
+    return std::max(down - up, std::abs(sum));
+  }
+};
+
+} // namespace
+
+TEST(active_sets_follow_weights_and_labels) {
+  for (const double gamma : {0.2, 1.0, 8.0}) {
+    State state(gamma);
+    for (std::size_t i = 0; i < n; ++i)
+      state.set_box(i, 0.05);
+    state.solve_cold();
+    ActiveSet active(state.kernel);
+    std::size_t n_solved = 0;
+    for (int turn = 0; turn < 20; ++turn) {
+      // Larger weights for some, another label for one: betas outside their boxes go to the ends.
+      const auto own = static_cast<std::size_t>(turn * 7) % n;
+      state.gradient[own] += 2 * state.targets[own];
+      state.targets[own] = -state.targets[own];
+      std::vector<double> before = state.beta;
+      for (std::size_t i = 0; i < n; ++i) {
+        const bool is_bounded = state.beta[i] != 0 && (state.beta[i] == state.lower[i] ||
+                                                       state.beta[i] == state.upper[i]);
+        state.set_box(i, 0.05 * std::pow(1.5, turn) * (1 + static_cast<double>(i % 3)));
+        if (is_bounded)
+          state.beta[i] = state.targets[i] > 0 ? state.upper[i] : state.lower[i];
+        state.beta[i] = std::clamp(state.beta[i], state.lower[i], state.upper[i]);
+      }
+      for (std::size_t j = 0; j < n; ++j)
+        for (std::size_t i = 0; i < n; ++i)
+          state.gradient[i] += (state.kernel.at(i, j) - 1) * (state.beta[j] - before[j]);
+      if (active.solve(state.problem(), state.beta, state.gradient, 1e-10)) {
+        ++n_solved;
+        CHECK(state.violation() < 1e-9);
+      } else {
+        state.solve_cold();
+      }
+    }
+    CHECK(n_solved >= 10);
+  }
+}
+
+TEST(active_sets_without_members_give_up) {
+  State state(1.0);
+  for (std::size_t i = 0; i < n; ++i)
+    state.set_box(i, 1.0);
+  state.beta.assign(n, 0.0);
+  for (std::size_t i = 0; i < n; ++i)
+    state.gradient.push_back(-state.targets[i]);
+  ActiveSet active(state.kernel);
+  CHECK(!active.solve(state.problem(), state.beta, state.gradient, 1e-10));
+}
+
+TEST(transduction_keeps_labels_and_counts) {
+  State state(1.0);
+  std::vector<double> targets(state.targets), weights(n, 3.0);
+  for (std::size_t i = 12; i < n; ++i)
+    targets[i] = 0;
+  SolveOptions options;
+  options.tol = 1e-10;
+  const TransductionResult found =
+      transduce({state.kernel, targets, weights, 2.0, 1e-5, 30}, options);
+  CHECK(found.status == Status::solved);
+  CHECK(std::equal(targets.begin(), targets.begin() + 12, found.signs.begin()));
+  CHECK(std::count(found.signs.begin() + 12, found.signs.end(), 1.0) == 30);
+  state.targets = found.signs;
+  for (std::size_t i = 0; i < n; ++i)
+    state.set_box(i, i < 12 ? 3.0 : 2.0);
+  state.beta = found.beta;
+  CHECK(state.violation() < 1e-9);
+}
