@@ -120,6 +120,19 @@ void PathFactor::carry(std::span<const double> rhs) {
   solve_forward(carried_.data());
 }
 
+void PathFactor::add_tried(double by, double shift) {
+  for (std::size_t c = 0; c < size_; ++c)
+    carried_[c] += by * tried_[c] + shift * ones_[c];
+}
+
+/// L^-1 of a column of L L' is a row of L.
+void PathFactor::add_column(std::size_t k, double by, double shift) {
+  for (std::size_t c = 0; c < size_; ++c)
+    carried_[c] += shift * ones_[c];
+  for (std::size_t c = 0; c <= k; ++c)
+    carried_[c] += by * lower_[c * capacity_ + k];
+}
+
 double PathFactor::solve_bordered(std::span<double> x, double total) const {
   double own = 0, square = 0;
   for (std::size_t k = 0; k < size_; ++k) {

@@ -4,9 +4,9 @@
 // are far from the ends of their intervals, so a part of the problem is walked on: the margin set
 // and those that would leave first, whose block of the kernel is copied once. After some turns the
 // residuals of the others follow from what the betas moved, in one product. If one of them left its
-// interval, the part is dropped, and walked again with it. What counts is the end: between turns a
-// far instance may leave its interval and return, which no solution is the worse for, so a walk
-// that is recorded does not come here.
+// interval, the part is dropped, and walked again with it. Where only the end counts, a far instance
+// may leave its interval and return between turns, which no solution is the worse for; where the walk
+// is recorded, it may not (path_far.cpp).
 
 #include "near_kernel.hpp"
 #include "path_walker.hpp"
@@ -33,6 +33,8 @@ constexpr int max_repeats = 3;
 constexpr std::size_t least_values = 1 << 14;
 // Members whose residuals are computed all the same: they tell the bias and the noise.
 constexpr std::size_t members_followed = 24;
+// Events of a part that are worth it, and turns on all instances after one that had fewer.
+constexpr std::int64_t least_events = 8, most_waited = 64;
 
 } // namespace
 
@@ -67,11 +69,10 @@ PathWalker::PathWalker(const PathWalker& all, NearKernel& kernel)
   take(place_, all.place_);
   take(side_, all.side_);
   far_rates_ = all.sum_of_rates() - sum_of_rates();
-  for (const std::uint32_t i : all.members_) {
+  for (const std::uint32_t i : all.members_)
     members_.push_back(place_of[i]);
-    rows_.emplace_back();
-    row_pointers_.push_back(kernel.followed_row(place_of[i]));
-  }
+  rows_.resize(members_.size());
+  row_pointers_ = kernel.followed_rows(all.members_);
   n_moving_ = all.n_moving_;
   tau_ = all.tau_;
   walk_end_ = all.walk_end_;
@@ -87,6 +88,11 @@ PathWalker::PathWalker(const PathWalker& all, NearKernel& kernel)
   counts_ = all.counts_;
 }
 
+/// Instance i of a part among all.
+std::uint32_t PathWalker::instance(std::size_t i) const {
+  return near_kernel_ != nullptr ? near_kernel_->which()[i] : static_cast<std::uint32_t>(i);
+}
+
 /// Where the residual of member i is kept up to date from now on, in a part.
 std::size_t PathWalker::follow(std::size_t i) {
   if (near_kernel_ == nullptr || i < followed_)
@@ -96,6 +102,7 @@ std::size_t PathWalker::follow(std::size_t i) {
     return i;
   }
   const std::size_t to = near_kernel_->follow(i);
+  followed_e_.set_before(to, margin_of(i));
   for (auto* v : {&lower_scale_, &upper_scale_, &c0_, &dc_, &beta_, &drive_end_, &e_, &h_, &rate_,
                   &return_, &origin_})
     (*v)[to] = (*v)[i];
@@ -132,8 +139,16 @@ double PathWalker::choose_near() {
   return horizon;
 }
 
+/// Whether a turn of a part that is recorded needs all instances: for the rounding of a long step,
+/// or for the bias.
+bool PathWalker::needs_others(double step) const {
+  return is_recording_ &&
+         (needs_refinement(step) || (model_.has_equality && are_members_bounded()));
+}
+
 PathWalker::Turn PathWalker::walk_near(double to, const Limits& limits) {
-  if (is_recording_ || members_.size() * n_ < least_values || n_idle_ > 0 ||
+  turns_to_near_ = 0;
+  if ((keeps_errors_ && scored_->side.empty()) || members_.size() * n_ < least_values || n_idle_ > 0 ||
       limits.status != PathStatus::arrived)
     return Turn::goes_on;
   settle_residuals();
@@ -152,18 +167,25 @@ PathWalker::Turn PathWalker::walk_near(double to, const Limits& limits) {
     part.factor_ = std::move(scratch_.factor);
     part.factor_ = std::as_const(factor_);
     PathStatus status = PathStatus::arrived;
+    const PieceCounts begin{pieces_.tau.size(), pieces_.change_piece.size()};
+    if (is_recording_)
+      part.record_in(pieces_);
     const Turn turn = part.walk_part(to, horizon, {status, limits.max_events, limits.watch});
     part.settle_residuals();
     part.settle_betas();
-    move_far(part);
-    const bool is_good = !part.is_lost_ && !find_violators();
+    std::swap(pieces_, part.pieces_);
+    const std::int64_t n_events = part.counts_.n_events - counts_.n_events;
+    const bool is_good = !part.is_lost_ && (is_recording_ ? follow_far(part, begin) : move_far(part));
     if (is_good)
       take_over(part);
+    else
+      pieces_.cut(begin.n_pieces, begin.n_changes);
     scratch_.factor = std::move(part.factor_);
     ++(is_good ? counts_.n_parts : counts_.n_dropped);
     if (part.is_lost_)
       break;
     if (is_good) {
+      wait_after(n_events);
       limits.status = status;
       return turn;
     }
@@ -190,7 +212,7 @@ PathWalker::Turn PathWalker::walk_part(double to, double horizon, const Limits& 
   for (std::size_t k = 0; k < NearKernel::max_turns && tau_ < end; ++k) {
     const bool is_seen = std::any_of(members_.begin(), members_.end(),
                                      [&](std::uint32_t i) { return i < followed_; });
-    if (!is_seen || is_lost_ || n_idle_ > max_idle ||
+    if (!is_seen || is_lost_ || needs_all_ || n_idle_ > max_idle ||
         must_end(limits.status, limits.max_events, limits.watch))
       break;
     const Turn turn = take_turn(to, limits.status);
@@ -200,9 +222,23 @@ PathWalker::Turn PathWalker::walk_part(double to, double horizon, const Limits& 
   return Turn::goes_on;
 }
 
+/// Where parts are short, as a long step or ties make them, turns on all instances are cheaper.
+void PathWalker::wait_after(std::int64_t n_events) {
+  turns_waited_ = n_events >= least_events ? 0 : std::min(2 * turns_waited_ + 2, most_waited);
+  turns_to_near_ = turns_waited_;
+}
+
+/// The pieces so far, which go on with those of this part.
+void PathWalker::record_in(PathPieces& pieces) {
+  std::swap(pieces_, pieces);
+  is_recording_ = true;
+  followed_e_.begin(near_kernel_->n_places());
+}
+
 /// far_e_ = residuals of all instances where the part is now:
 /// e + time (h + return) + change of the bias + K (change of betas - time rates).
-void PathWalker::move_far(const PathWalker& part) {
+/// Returns whether nobody left its interval.
+bool PathWalker::move_far(const PathWalker& part) {
   const double time = part.tau_ - tau_, shift = part.bias_ - bias_;
   far_e_.resize(width_);
   for (std::size_t i = 0; i < width_; ++i)
@@ -221,6 +257,7 @@ void PathWalker::move_far(const PathWalker& part) {
     }
   }
   multiply_add(kernel_, moved, by, std::span(far_e_).first(n_));
+  return !find_violators();
 }
 
 /// Marks those that are not near and whose residual left its interval.

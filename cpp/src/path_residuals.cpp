@@ -38,7 +38,7 @@ PathStatus PathWalker::build_factor() {
   row_pointers_.clear();
   factor_.clear();
   for (const std::uint32_t i : queue) {
-    const PathStatus status = insert(i, beta_[i] > 0);
+    const PathStatus status = insert(i, beta_[i] > 0, 0.0);
     if (status != PathStatus::arrived)
       return status;
   }
@@ -50,17 +50,21 @@ double PathWalker::driven_beta(std::size_t i) const {
   return drive_end_[i] - rate_[i] * (1 - tau_);
 }
 
+/// The beta of an instance at a bound.
+double PathWalker::bounded_beta(std::size_t i, Place place, double tau) const {
+  const double weight = c0_[i] + tau * dc_[i];
+  return place == Place::above   ? upper_scale_[i] * weight
+         : place == Place::below ? lower_scale_[i] * weight
+                                 : 0.0;
+}
+
 /// Betas of bounded and driven instances follow from tau; between events nobody needs them.
 void PathWalker::settle_beta(std::size_t i) {
   if (place_[i] == Place::margin) {
     const Bounds b = bounds_of(i, side_[i]);
     beta_[i] = snap_to_box(beta_[i], b.lower, b.upper);
-  } else if (place_[i] == Place::above) {
-    beta_[i] = upper_scale_[i] * weight(i);
-  } else if (place_[i] == Place::below) {
-    beta_[i] = lower_scale_[i] * weight(i);
   } else {
-    beta_[i] = place_[i] == Place::driven ? driven_beta(i) : 0.0;
+    beta_[i] = place_[i] == Place::driven ? driven_beta(i) : bounded_beta(i, place_[i], tau_);
   }
 }
 

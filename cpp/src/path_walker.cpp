@@ -17,8 +17,6 @@ constexpr std::int64_t updates_between_refreshes = 400;
 constexpr double unsound_residual = 1e-11;
 // Turns through which the half-solved right-hand side is carried before it is computed anew.
 constexpr int turns_carried = 64;
-// Turns of a walk on all instances before it looks at the near ones alone.
-constexpr std::size_t turns_before_near = 2;
 
 } // namespace
 
@@ -138,7 +136,7 @@ void PathWalker::write_change(std::size_t i) {
   if (!is_recording_)
     return;
   pieces_.change_piece.push_back(static_cast<std::int64_t>(pieces_.tau.size()));
-  pieces_.change_instance.push_back(static_cast<std::uint32_t>(i));
+  pieces_.change_instance.push_back(instance(i));
   pieces_.change_place.push_back(static_cast<std::int8_t>(place_[i]));
 }
 
@@ -150,9 +148,13 @@ void PathWalker::record(bool is_on) {
 void PathWalker::score(std::span<const std::size_t> rows, std::span<const double> shares,
                        Metric metric) {
   std::vector<double> targets, values(rows.size());
-  for (const std::size_t i : rows)
+  std::vector<std::size_t> position(n_);
+  for (const std::size_t i : rows) {
+    position[i] = targets.size();
     targets.push_back(target_[i]);
-  scored_ = Scored{{rows.begin(), rows.end()}, values, values, {metric, targets, shares}, {}};
+  }
+  scored_ =
+      Scored{{rows.begin(), rows.end()}, position, values, values, {metric, targets, shares}, {}};
   keeps_errors_ = metric == Metric::error;
 }
 
@@ -185,7 +187,7 @@ PathStatus PathWalker::walk_past(std::span<const double> stops, std::int64_t eve
     arrive();
     return status;
   }
-  std::size_t n_turns = 0;
+  turns_to_near_ = turns_before_near;
   while (!must_end(status, max_events, watch)) {
     while (stops.size() > 1 && stops.front() <= tau_)
       stops = stops.subspan(1);
@@ -197,7 +199,7 @@ PathStatus PathWalker::walk_past(std::span<const double> stops, std::int64_t eve
       return PathStatus::unbounded;
     // A turn on all instances finds out who is near; it pays where several follow.
     Turn turn = take_turn(to, status);
-    if (turn == Turn::goes_on && ++n_turns > turns_before_near)
+    if (turn == Turn::goes_on && --turns_to_near_ < 0)
       turn = walk_near(to, {status, max_events, watch});
     if (turn == Turn::ends) {
       settle_residuals();
@@ -221,6 +223,10 @@ PathWalker::Turn PathWalker::take_turn(double to, PathStatus& status) {
       counts_.n_updates > updates_at_refresh_)
     return Turn::needs_renewal;
   Event event = next_event(to - tau_);
+  if (near_kernel_ != nullptr && needs_others(event.step)) {
+    needs_all_ = true;
+    return Turn::goes_on;
+  }
   if (needs_refinement(event.step)) {
     refine_direction(to - tau_);
     event = next_event(to - tau_);

@@ -151,6 +151,47 @@ bool keeps_sides(const double* residual, const double* rate, const double* targe
   return keeps;
 }
 
+std::size_t find_open(const Chords& at, std::size_t n, std::uint32_t* out) {
+  std::size_t n_open = 0;
+  for (std::size_t i = 0; i < n; i += lanes) {
+    const vdouble first = load<vdouble>(at.first + i), last = load<vdouble>(at.last + i);
+    const vdouble above = load<vdouble>(at.hi + i) - larger_of(first, last);
+    const vdouble below = smaller_of(first, last) - load<vdouble>(at.lo + i);
+    const vdouble left = smaller_of(above, below) -
+                         (at.sag * load<vdouble>(at.distance + i) + at.floor);
+    // Where sag * distance is not a number, nothing is known.
+    const vint64 is_kept = left > 0.0;
+    std::int64_t all = -1;
+    for (std::size_t l = 0; l < lanes; ++l)
+      all &= is_kept[l];
+    if (all != 0)
+      continue;
+    for (std::size_t l = 0; l < lanes; ++l)
+      if (is_kept[l] == 0)
+        out[n_open++] = static_cast<std::uint32_t>(i + l);
+  }
+  return n_open;
+}
+
+void take_nearer(double own, const double* row, std::size_t n, double* nearest) {
+  for (std::size_t i = 0; i < n; i += lanes)
+    store(nearest + i, smaller_of(load<vdouble>(nearest + i), own - 2.0 * load<vdouble>(row + i)));
+}
+
+void pick(const double* values, const std::uint32_t* at, std::size_t n, double* out) {
+  for (std::size_t k = 0; k < n; ++k)
+    out[k] = values[at[k]];
+}
+
+void pick_eight(const double* const* rows, const std::uint32_t* at, std::size_t n, double* out,
+                std::size_t ld) {
+  const double* row[8];
+  __builtin_memcpy(row, rows, sizeof row);
+  for (std::size_t k = 0; k < n; ++k)
+    for (std::size_t r = 0; r < 8; ++r)
+      out[k * ld + r] = row[r][at[k]];
+}
+
 void add_scaled(double a, const double* x, std::size_t n, double* y) {
   for (std::size_t i = 0; i < n; i += lanes)
     store(y + i, load<vdouble>(y + i) + a * load<vdouble>(x + i));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace alphapath::simd {
 
@@ -19,6 +20,14 @@ struct RateTerms {
   const double* const* rows;
   const double* coef;
   std::size_t n_rows;
+};
+
+/// Residuals at two points, and what they have to keep within between these: intervals, less `sag`
+/// times a distance and `floor`.
+struct Chords {
+  const double *first, *last;
+  const double *lo, *hi, *distance;
+  double sag, floor;
 };
 
 /// The first to leave its interval, after how long and at which speed.
@@ -41,6 +50,15 @@ struct Crossing {
   /* side (+-1; 0: never mind) for all of n rows. */                                               \
   bool keeps_sides(const double* residual, const double* rate, const double* target,               \
                    const double* side, std::size_t n, double length);                              \
+  /* Lists those of n (a multiple of 16) that may leave; returns how many. */                      \
+  std::size_t find_open(const Chords& chords, std::size_t n, std::uint32_t* out);                  \
+  /* nearest = min(nearest, own - 2 row); n is a multiple of 16. */                                \
+  void take_nearer(double own, const double* row, std::size_t n, double* nearest);                 \
+  /* out[k] = values[at[k]] */                                                                     \
+  void pick(const double* values, const std::uint32_t* at, std::size_t n, double* out);            \
+  /* out[k * ld + r] = rows[r][at[k]] of 8 rows. */                                                \
+  void pick_eight(const double* const* rows, const std::uint32_t* at, std::size_t n, double* out,  \
+                  std::size_t ld);                                                                 \
   /* y += a x; n is a multiple of 16. */                                                           \
   void add_scaled(double a, const double* x, std::size_t n, double* y);                            \
   double sum_of(const double* x, std::size_t n);                                                   \
