@@ -72,19 +72,18 @@ public:
     for (const std::uint32_t i : members) {
       double* row = memory_.data() + used_;
       used_ += first_hidden_;
-      std::fill(row + n_followed_, row + first_hidden_, 0.0);
       rows_.emplace_back(i, row);
       out.push_back(row);
     }
-    for (std::size_t k = 0; k < n_followed_; k += 8) {
+    for (std::size_t k = 0; k < padded(n_followed_); k += 8) {
       KernelRow pins[8];
       const double* rows[8];
-      const std::size_t n = std::min<std::size_t>(8, n_followed_ - k);
-      for (std::size_t r = 0; r < n; ++r)
-        pins[r] = all_.row(which_[k + r]);
-      for (std::size_t r = 0; r < 8; ++r) // what is written too much is not looked at
-        rows[r] = static_cast<const double*>(pins[std::min(r, n - 1)].data);
-      ALPHAPATH_DISPATCH(pick_eight)(rows, members.data(), members.size(), first + k, first_hidden_);
+      for (std::size_t r = 0; r < 8; ++r) { // beyond the last any values do: nobody is there
+        pins[r] = all_.row(which_[std::min(k + r, n_followed_ - 1)]);
+        rows[r] = static_cast<const double*>(pins[r].data);
+      }
+      ALPHAPATH_DISPATCH(pick_eight)(rows, members.data(), members.size(), first + k,
+                                     first_hidden_);
     }
     return out;
   }
@@ -94,8 +93,11 @@ public:
   std::size_t follow(std::size_t i) {
     const std::size_t to = n_followed_++;
     const KernelRow pin = all_.row(which_[i]);
-    for (const auto& [instance, row] : rows_)
+    for (const auto& [instance, row] : rows_) {
+      if (to % row_padding == 0) // nobody else among those looked at together yet
+        std::fill_n(row + to, row_padding, 0.0);
       row[to] = static_cast<const double*>(pin.data)[instance];
+    }
     which_[to] = std::exchange(which_[i], nobody);
     row_at_[to] = std::exchange(row_at_[i], nullptr);
     diagonal_[to] = diagonal_[i];
@@ -110,7 +112,7 @@ private:
     used_ += length;
     for (std::size_t k = 0; k < n_followed_; ++k)
       out[k] = values[which_[k]];
-    std::fill(out + n_followed_, out + first_hidden_, 0.0);
+    std::fill(out + n_followed_, out + padded(n_followed_), 0.0);
     rows_.emplace_back(instance, out);
     return out;
   }

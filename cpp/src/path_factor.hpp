@@ -6,9 +6,9 @@
 // With the equality constraint sigma > 0 makes A positive definite exactly when the bordered system
 // [0 1'; 1 K_MM] is nonsingular (K_MM alone need not be definite). p = L^-1 1 is kept along: it is
 // one more row of L under every rotation, so the bias of a direction costs no solve of its own.
-// L^-1 rhs is carried likewise, and so is what a member that comes or goes adds to it, a multiple of
-// its own column: a direction takes one solve with L' alone.
-// (Paper: M. Karasuyama, appendices A and B, for K_MM itself.)
+// L^-1 rhs is carried likewise, and so is what a member that comes or goes adds to it, a multiple
+// of its own column: a direction takes one solve with L' alone. (Paper: M. Karasuyama, appendices A
+// and B, for K_MM itself.)
 #pragma once
 
 #include "buffer.hpp"

@@ -165,8 +165,7 @@ FarRows PathWalker::describe_far(const PartMoves& moves) const {
     (diagonal[r], static_cast<const double*>(pin.data), width_, far.distance.data());
   }
   for (std::size_t i = 0; i < n_; ++i)
-    far.distance[i] =
-        std::sqrt(std::max(far.distance[i] + diagonal[i], 0.0) + sum_noise * scale_);
+    far.distance[i] = std::sqrt(std::max(far.distance[i] + diagonal[i], 0.0) + sum_noise * scale_);
   return far;
 }
 
@@ -214,7 +213,10 @@ bool PathWalker::look_between(const PartMoves& moves, std::size_t a, std::size_t
       open.data()));
   // Their residuals at the points between.
   const std::size_t n_who = moves.who.size(), n_points = b - a - 1;
-  std::vector<double> values(open.size() * n_who), sums(open.size() * n_points), e(b - a + 1);
+  std::vector<double>& values = scratch_.open_rows;
+  if (values.size() < open.size() * n_who)
+    values.resize(open.size() * n_who);
+  std::vector<double> sums(open.size() * n_points), e(b - a + 1);
   std::vector<const double*> rows;
   for (std::size_t k = 0; k < open.size() && n_points > 0; ++k) {
     const KernelRow pin = kernel_.row(open[k]);
@@ -249,7 +251,8 @@ bool PathWalker::follow_far(const PathWalker& part, const PieceCounts& begin) {
   points.push_back(last);
   AlignedVector<double>& panel = scratch_.panel;
   panel.resize(points.size() * width_);
-  multiply_moves(moves, points, panel.data());
+  std::copy(e_.begin(), e_.end(), panel.begin());
+  multiply_moves(moves, std::span(points).subspan(1), panel.data() + width_);
   FarRows far = describe_far(moves);
   Passages passages(last);
   bool is_good = true;
@@ -259,6 +262,10 @@ bool PathWalker::follow_far(const PathWalker& part, const PieceCounts& begin) {
   if (!is_good)
     return false;
   far_e_.assign(panel.end() - static_cast<std::ptrdiff_t>(width_), panel.end());
+  const std::size_t before = points[points.size() - 2];
+  const double time = moves.time[last] - moves.time[before];
+  for (std::size_t i = 0; i < width_; ++i)
+    de_[i] = (far_e_[i] - panel[panel.size() - 2 * width_ + i]) / time;
   if (!scored_)
     return true;
   for (std::size_t k = 0; k < last; ++k) {

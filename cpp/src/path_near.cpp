@@ -4,9 +4,9 @@
 // are far from the ends of their intervals, so a part of the problem is walked on: the margin set
 // and those that would leave first, whose block of the kernel is copied once. After some turns the
 // residuals of the others follow from what the betas moved, in one product. If one of them left its
-// interval, the part is dropped, and walked again with it. Where only the end counts, a far instance
-// may leave its interval and return between turns, which no solution is the worse for; where the walk
-// is recorded, it may not (path_far.cpp).
+// interval, the part is dropped, and walked again with it. Where only the end counts, a far
+// instance may leave its interval and return between turns, which no solution is the worse for;
+// where the walk is recorded, it may not (path_far.cpp).
 
 #include "near_kernel.hpp"
 #include "path_walker.hpp"
@@ -23,18 +23,22 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // Of the instances off the margin, the share in a part, and how many at least.
-constexpr std::size_t near_share = 12;
+constexpr std::size_t near_share = 9;
 constexpr std::size_t least_near = 48;
-// A part is left after this share of the time in which the first of the others would leave.
-constexpr double share_of_time = 0.7;
+// A part is left after a share of the time in which the first of the others would leave: less of it
+// after one that was dropped, more after one that was not.
+constexpr double share_if_dropped = 0.7, share_if_good = 1.02, most_of_time = 0.9;
 // How often a part is walked again with those that left their intervals.
 constexpr int max_repeats = 3;
-// Kernel values of the margin set for which a part is worth its copies.
-constexpr std::size_t least_values = 1 << 14;
+// Kernel values of the margin set for which a part is worth its copies, and, where the others must
+// be followed at every breakpoint, these.
+constexpr std::size_t least_values = 1 << 14, least_values_recorded = 1 << 16;
 // Members whose residuals are computed all the same: they tell the bias and the noise.
-constexpr std::size_t members_followed = 24;
+constexpr std::size_t members_followed = 16;
 // Events of a part that are worth it, and turns on all instances after one that had fewer.
 constexpr std::int64_t least_events = 8, most_waited = 64;
+// Parts of a recorded walk that follow each other without a turn on all instances.
+constexpr std::int64_t parts_between_turns = 4;
 
 } // namespace
 
@@ -123,8 +127,9 @@ double PathWalker::choose_near() {
   is_near_.assign(n_, 0);
   times_.resize(n_);
   for (std::size_t i = 0; i < n_; ++i) {
-    const double room = std::min(hi_[i] - e_[i], e_[i] - lo_[i]);
-    times_[i] = room == infinity ? infinity : std::max(room, 0.0) / (std::abs(de_[i]) + mean);
+    const double up = std::max(hi_[i] - e_[i], 0.0) / (std::max(de_[i], 0.0) + mean);
+    const double down = std::max(e_[i] - lo_[i], 0.0) / (std::max(-de_[i], 0.0) + mean);
+    times_[i] = std::min(up, down);
   }
   const std::size_t wanted = std::max(least_near, (n_ - members_.size()) / near_share);
   if (wanted >= n_)
@@ -148,12 +153,13 @@ bool PathWalker::needs_others(double step) const {
 
 PathWalker::Turn PathWalker::walk_near(double to, const Limits& limits) {
   turns_to_near_ = 0;
-  if ((keeps_errors_ && scored_->side.empty()) || members_.size() * n_ < least_values || n_idle_ > 0 ||
-      limits.status != PathStatus::arrived)
+  if ((keeps_errors_ && scored_->side.empty()) ||
+      members_.size() * n_ < (is_recording_ ? least_values_recorded : least_values) ||
+      n_idle_ > 0 || limits.status != PathStatus::arrived)
     return Turn::goes_on;
   settle_residuals();
-  const double horizon = share_of_time * choose_near();
-  if (!(horizon > 0))
+  const double time = choose_near();
+  if (!(time > 0))
     return Turn::goes_on;
   settle_betas();
   std::vector<std::uint32_t> followed, hidden;
@@ -164,28 +170,38 @@ PathWalker::Turn PathWalker::walk_near(double to, const Limits& limits) {
     NearKernel kernel(kernel_, followed, hidden, scratch_.values);
     kernel.reserve(members_.size());
     PathWalker part(*this, kernel);
-    part.factor_ = std::move(scratch_.factor);
-    part.factor_ = std::as_const(factor_);
+    part.factor_ = std::move(factor_);
     PathStatus status = PathStatus::arrived;
     const PieceCounts begin{pieces_.tau.size(), pieces_.change_piece.size()};
     if (is_recording_)
       part.record_in(pieces_);
-    const Turn turn = part.walk_part(to, horizon, {status, limits.max_events, limits.watch});
+    const Turn turn =
+        part.walk_part(to, time_share_ * time, {status, limits.max_events, limits.watch});
     part.settle_residuals();
     part.settle_betas();
     std::swap(pieces_, part.pieces_);
     const std::int64_t n_events = part.counts_.n_events - counts_.n_events;
-    const bool is_good = !part.is_lost_ && (is_recording_ ? follow_far(part, begin) : move_far(part));
-    if (is_good)
-      take_over(part);
-    else
-      pieces_.cut(begin.n_pieces, begin.n_changes);
-    scratch_.factor = std::move(part.factor_);
-    ++(is_good ? counts_.n_parts : counts_.n_dropped);
-    if (part.is_lost_)
-      break;
+    part.is_lost_ |= is_recording_ && pieces_.tau.size() == begin.n_pieces;
+    const bool is_good =
+        !part.is_lost_ && (is_recording_ ? follow_far(part, begin) : move_far(part));
+    factor_ = std::move(part.factor_);
     if (is_good) {
-      wait_after(n_events);
+      take_over(part);
+    } else {
+      pieces_.cut(begin.n_pieces, begin.n_changes);
+      limits.status = build_factor();
+      if (limits.status != PathStatus::arrived)
+        return Turn::goes_on;
+    }
+    ++(is_good ? counts_.n_parts : counts_.n_dropped);
+    time_share_ =
+        std::min(time_share_ * (is_good ? share_if_good : share_if_dropped), most_of_time);
+    if (part.is_lost_) {
+      wait_after(part, 0);
+      break;
+    }
+    if (is_good) {
+      wait_after(part, n_events);
       limits.status = status;
       return turn;
     }
@@ -223,9 +239,13 @@ PathWalker::Turn PathWalker::walk_part(double to, double horizon, const Limits& 
 }
 
 /// Where parts are short, as a long step or ties make them, turns on all instances are cheaper.
-void PathWalker::wait_after(std::int64_t n_events) {
-  turns_waited_ = n_events >= least_events ? 0 : std::min(2 * turns_waited_ + 2, most_waited);
+void PathWalker::wait_after(const PathWalker& part, std::int64_t n_events) {
+  const bool is_worth_it = n_events >= least_events;
+  turns_waited_ = is_worth_it ? 0 : std::min(2 * turns_waited_ + 2, most_waited);
   turns_to_near_ = turns_waited_;
+  // A turn on all instances now and then looks at the whole margin set for rounding.
+  has_rates_ = is_recording_ && is_worth_it && !part.needs_all_ &&
+               counts_.n_parts % parts_between_turns != 0;
 }
 
 /// The pieces so far, which go on with those of this part.
@@ -308,7 +328,6 @@ void PathWalker::take_over(PathWalker& part) {
     rows_.push_back(kernel_.row(which[k]));
     row_pointers_.push_back(static_cast<const double*>(rows_.back().data));
   }
-  std::swap(factor_, part.factor_);
   is_carried_ = false;
   tau_ = part.tau_;
   bias_ = part.bias_;

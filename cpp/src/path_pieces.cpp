@@ -100,9 +100,10 @@ void PathWalker::write_part(double at, double end, double shift, double shift_ra
   pieces_.bias.push_back(bias_ + at * dbias_ + shift);
   pieces_.bias_rate.push_back(dbias_ + shift_rate);
   pieces_.first.push_back(static_cast<std::int64_t>(pieces_.members.size()));
+  const std::size_t first = pieces_.beta.size();
+  pieces_.reserve(first + members_.size());
   for (const std::uint32_t i : members_)
     pieces_.members.push_back(instance(i));
-  const std::size_t first = pieces_.beta.size();
   pieces_.beta.resize(first + members_.size());
   for (std::size_t k = 0; k < members_.size(); ++k)
     pieces_.beta[first + k] = beta_[members_[k]] + at * dbeta_[k];

@@ -21,10 +21,33 @@ constexpr double objective_digits = 1e-11;
 
 } // namespace
 
+/// Those next to a bound last: who leaves from there costs the factor least.
+void PathWalker::order_members() {
+  const auto room = [&](std::uint32_t i) {
+    const Bounds b = bounds_of(i, side_[i]);
+    return std::min(b.upper - beta_[i], beta_[i] - b.lower);
+  };
+  std::vector<std::pair<double, std::size_t>> order;
+  for (std::size_t k = 0; k < members_.size(); ++k)
+    order.emplace_back(-room(members_[k]), k);
+  std::sort(order.begin(), order.end());
+  const std::vector<std::uint32_t> members(members_);
+  std::vector<KernelRow> rows(std::move(rows_));
+  const std::vector<const double*> pointers(row_pointers_);
+  rows_.resize(rows.size());
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    const std::size_t from = order[k].second;
+    members_[k] = members[from];
+    rows_[k] = std::move(rows[from]);
+    row_pointers_[k] = pointers[from];
+  }
+}
+
 PathStatus PathWalker::build_factor() {
   updates_at_refresh_ = counts_.n_updates;
   is_carried_ = false;
   const std::size_t m = members_.size();
+  order_members();
   const bool is_sound = factor_.assign(m, least_start_pivot, [&](std::size_t c, double* out) {
     for (std::size_t r = c; r < m; ++r)
       out[r] = block_value(row_of(c), members_[c], members_[r]);

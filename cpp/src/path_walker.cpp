@@ -188,6 +188,7 @@ PathStatus PathWalker::walk_past(std::span<const double> stops, std::int64_t eve
     return status;
   }
   turns_to_near_ = turns_before_near;
+  has_rates_ = false;
   while (!must_end(status, max_events, watch)) {
     while (stops.size() > 1 && stops.front() <= tau_)
       stops = stops.subspan(1);
@@ -198,7 +199,9 @@ PathStatus PathWalker::walk_past(std::span<const double> stops, std::int64_t eve
     if (members_.empty() && model_.has_equality && !jump_bias(status))
       return PathStatus::unbounded;
     // A turn on all instances finds out who is near; it pays where several follow.
-    Turn turn = take_turn(to, status);
+    Turn turn = Turn::goes_on;
+    if (!std::exchange(has_rates_, false))
+      turn = take_turn(to, status);
     if (turn == Turn::goes_on && --turns_to_near_ < 0)
       turn = walk_near(to, {status, max_events, watch});
     if (turn == Turn::ends) {

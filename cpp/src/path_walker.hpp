@@ -158,7 +158,7 @@ private:
   struct Scratch {
     Buffer<double> values;
     AlignedVector<double> panel;
-    PathFactor factor;
+    std::vector<double> open_rows;
 
     Scratch() = default;
     Scratch(const Scratch&) {}
@@ -168,7 +168,7 @@ private:
   double choose_near();
   void list_near(std::vector<std::uint32_t>& followed, std::vector<std::uint32_t>& hidden) const;
   Turn walk_part(double to, double horizon, const Limits& limits);
-  void wait_after(std::int64_t n_events);
+  void wait_after(const PathWalker& part, std::int64_t n_events);
   void record_in(PathPieces& pieces);
   bool move_far(const PathWalker& part);
   bool find_violators();
@@ -224,6 +224,7 @@ private:
   bool scale_rates();
 
   // path_residuals.cpp
+  void order_members();
   PathStatus build_factor();
   void multiply_betas(std::span<double> out) const;
   void compute_residuals();
@@ -292,10 +293,12 @@ private:
   bool is_carried_ = false;
   int n_carried_ = 0;
   double carried_total_ = 0;
-  bool is_lost_ = false;          // a part that must be dropped
-  bool needs_all_ = false;        // a part whose next turn is for all instances
-  FollowedResiduals followed_e_;  // of a part
+  bool is_lost_ = false;         // a part that must be dropped
+  bool needs_all_ = false;       // a part whose next turn is for all instances
+  FollowedResiduals followed_e_; // of a part
   std::int64_t turns_to_near_ = 0, turns_waited_ = 0;
+  double time_share_ = 0.7; // of what others would leave after, on a part
+  bool has_rates_ = false;  // those of residuals are about right, after a part
   std::int64_t n_idle_ = 0, updates_at_refresh_ = 0;
   std::uint64_t random_ = 0x9E3779B97F4A7C15u;
   PathCounts counts_;

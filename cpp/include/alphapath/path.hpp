@@ -53,9 +53,17 @@ struct PathPieces {
 
   /// Where the members of a piece begin and end.
   std::pair<std::size_t, std::size_t> members_of(std::size_t piece) const {
-    return {static_cast<std::size_t>(first[piece]), piece + 1 < first.size()
-                                                        ? static_cast<std::size_t>(first[piece + 1])
-                                                        : members.size()};
+    return {static_cast<std::size_t>(first[piece]),
+            piece + 1 < first.size() ? static_cast<std::size_t>(first[piece + 1]) : members.size()};
+  }
+  /// Room for so many members of all pieces. Much more than that where there is too little: what is
+  /// never touched costs nothing, and copies do.
+  void reserve(std::size_t n_members) {
+    if (n_members <= beta.capacity())
+      return;
+    members.reserve(4 * n_members);
+    beta.reserve(4 * n_members);
+    beta_rate.reserve(4 * n_members);
   }
   /// Keeps the first so many pieces and changes.
   void cut(std::size_t n_pieces, std::size_t n_changes) {

@@ -157,8 +157,8 @@ std::size_t find_open(const Chords& at, std::size_t n, std::uint32_t* out) {
     const vdouble first = load<vdouble>(at.first + i), last = load<vdouble>(at.last + i);
     const vdouble above = load<vdouble>(at.hi + i) - larger_of(first, last);
     const vdouble below = smaller_of(first, last) - load<vdouble>(at.lo + i);
-    const vdouble left = smaller_of(above, below) -
-                         (at.sag * load<vdouble>(at.distance + i) + at.floor);
+    const vdouble left =
+        smaller_of(above, below) - (at.sag * load<vdouble>(at.distance + i) + at.floor);
     // Where sag * distance is not a number, nothing is known.
     const vint64 is_kept = left > 0.0;
     std::int64_t all = -1;
@@ -210,21 +210,27 @@ double sum_of(const double* x, std::size_t n) {
 }
 
 double dot_twice(const double* x, const double* y, std::size_t n, double more) {
-  double sum[lanes] = {more}, lost[lanes] = {};
-  for (std::size_t i = 0; i < n; i += lanes)
-    for (std::size_t l = 0; l < lanes; ++l) {
-      const double product = x[i + l] * y[i + l];
-      const double next = sum[l] + product, back = next - sum[l];
-      lost[l] += __builtin_fma(x[i + l], y[i + l], -product) +
-                 ((sum[l] - (next - back)) + (product - back));
-      sum[l] = next;
+  // Sums side by side, which hide the latency of the additions.
+  vdouble sums[2] = {}, lost[2] = {};
+  sums[0][0] = more;
+  for (std::size_t i = 0; i < n; i += 2 * lanes)
+    for (std::size_t u = 0; u < 2; ++u) {
+      const vdouble a = load<vdouble>(x + i + u * lanes), b = load<vdouble>(y + i + u * lanes);
+      const vdouble product = a * b;
+      vdouble rest;
+      for (std::size_t l = 0; l < lanes; ++l)
+        rest[l] = __builtin_fma(a[l], b[l], -product[l]);
+      const vdouble next = sums[u] + product, back = next - sums[u];
+      lost[u] += rest + ((sums[u] - (next - back)) + (product - back));
+      sums[u] = next;
     }
   double total = 0, rest = 0;
-  for (std::size_t l = 0; l < lanes; ++l) {
-    const double next = total + sum[l], back = next - total;
-    rest += lost[l] + ((total - (next - back)) + (sum[l] - back));
-    total = next;
-  }
+  for (std::size_t u = 0; u < 2; ++u)
+    for (std::size_t l = 0; l < lanes; ++l) {
+      const double next = total + sums[u][l], back = next - total;
+      rest += lost[u][l] + ((total - (next - back)) + (sums[u][l] - back));
+      total = next;
+    }
   return total + rest;
 }
 
