@@ -148,7 +148,6 @@ FarRows PathWalker::describe_far(const PartMoves& moves) const {
   FarRows far;
   far.lo.resize(width_, -infinity);
   far.hi.resize(width_, infinity);
-  far.distance.assign(width_, infinity);
   if (scored_ && keeps_errors_)
     far.side = scored_->side;
   else
@@ -156,6 +155,7 @@ FarRows PathWalker::describe_far(const PartMoves& moves) const {
   for (std::size_t i = 0; i < n_; ++i)
     set_far_interval(i, far);
   const auto diagonal = kernel_.diagonal();
+  far.distance.assign(width_, infinity);
   const std::size_t n_stayed = moves.who.size() - moves.n_changed;
   const std::size_t stride = std::max<std::size_t>(1, n_stayed / n_references);
   for (std::size_t u = moves.n_changed; u < moves.who.size(); u += stride) {
@@ -164,8 +164,12 @@ FarRows PathWalker::describe_far(const PartMoves& moves) const {
     ALPHAPATH_DISPATCH(take_nearer)
     (diagonal[r], static_cast<const double*>(pin.data), width_, far.distance.data());
   }
-  for (std::size_t i = 0; i < n_; ++i)
-    far.distance[i] = std::sqrt(std::max(far.distance[i] + diagonal[i], 0.0) + sum_noise * scale_);
+  // Beyond the last instance, and where there is nothing between points, no distance counts.
+  for (std::size_t i = 0; i < width_; ++i)
+    far.distance[i] =
+        i < n_ && n_stayed > 0
+            ? std::sqrt(std::max(far.distance[i] + diagonal[i], 0.0) + sum_noise * scale_)
+            : 0.0;
   return far;
 }
 
@@ -207,7 +211,7 @@ bool PathWalker::look_between(const PartMoves& moves, std::size_t a, std::size_t
   const double rounding = rounding_floor();
   const double floor = std::min(rounding, most_outside * target_scale_);
   const double sag = std::sqrt(squared_sag(moves, a, b, rounding)) * (1 + sum_noise);
-  std::vector<std::uint32_t> open(n_);
+  std::vector<std::uint32_t> open(width_);
   open.resize(ALPHAPATH_DISPATCH(find_open)(
       {e_a, e_b, far.lo.data(), far.hi.data(), far.distance.data(), sag, floor}, width_,
       open.data()));
