@@ -60,15 +60,33 @@ PathStatus PathWalker::enter(std::size_t i, bool at_hi) {
   return insert(i, !at_hi, change);
 }
 
+/// The column that instance i, whose kernel row is given, would have in the factored matrix.
+std::span<const double> PathWalker::column_of(std::size_t i, const double* row,
+                                              std::span<const std::uint32_t> members) {
+  column_.resize(members.size());
+  for (std::size_t k = 0; k < members.size(); ++k)
+    column_[k] = block_value(row, i, members[k]);
+  return column_;
+}
+
+/// The margin set, in the order in which it is in the factor.
+void PathWalker::set_members(std::vector<std::uint32_t> members) {
+  std::vector<KernelRow> rows;
+  members_ = std::move(members);
+  row_pointers_.clear();
+  for (const std::uint32_t i : members_) {
+    rows.push_back(kernel_.row(i));
+    row_pointers_.push_back(static_cast<const double*>(rows.back().data));
+  }
+  rows_ = std::move(rows);
+}
+
 /// `change`: of the rate of instance i, not in what the factor carries yet.
 PathStatus PathWalker::insert(std::size_t i, bool goes_up, double change) {
   while (true) {
     KernelRow pin = kernel_.row(i);
     const double* row = static_cast<const double*>(pin.data);
-    column_.resize(members_.size());
-    for (std::size_t k = 0; k < members_.size(); ++k)
-      column_[k] = block_value(row, i, members_[k]);
-    const double pivot = factor_.try_insert(column_, block_value(row, i, i));
+    const double pivot = factor_.try_insert(column_of(i, row, members_), block_value(row, i, i));
     if (pivot > least_pivot) {
       if (is_carried_ && change != 0) {
         factor_.add_tried(-change, carried_shift(i, change));

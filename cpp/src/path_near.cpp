@@ -189,7 +189,7 @@ PathWalker::Turn PathWalker::walk_near(double to, const Limits& limits) {
       take_over(part);
     } else {
       pieces_.cut(begin.n_pieces, begin.n_changes);
-      limits.status = build_factor();
+      limits.status = restore_factor(part);
       if (limits.status != PathStatus::arrived)
         return Turn::goes_on;
     }
@@ -253,6 +253,38 @@ void PathWalker::record_in(PathPieces& pieces) {
   std::swap(pieces_, pieces);
   is_recording_ = true;
   followed_e_.begin(near_kernel_->n_places());
+}
+
+/// The factor of a part that is dropped becomes that of the margin set again: who came goes, and
+/// who went comes back.
+PathStatus PathWalker::restore_factor(const PathWalker& part) {
+  const auto which = part.near_kernel_->which();
+  std::vector<std::uint32_t> members;
+  std::vector<std::int8_t> is_there(n_, 0);
+  for (const std::uint32_t k : part.members_)
+    members.push_back(which[k]);
+  for (std::size_t k = members.size(); k-- > 0;) {
+    is_there[members[k]] = place_[members[k]] == Place::margin;
+    if (!is_there[members[k]]) {
+      factor_.remove(k);
+      members.erase(members.begin() + static_cast<std::ptrdiff_t>(k));
+    }
+  }
+  is_carried_ = false;
+  for (std::size_t k = 0; k < members_.size(); ++k) {
+    const std::uint32_t i = members_[k];
+    if (is_there[i])
+      continue;
+    const double pivot =
+        factor_.try_insert(column_of(i, row_of(k), members), block_value(row_of(k), i, i));
+    if (!(pivot > least_start_pivot))
+      return build_factor();
+    factor_.insert_tried(0.0);
+    members.push_back(i);
+  }
+  counts_.n_updates = part.counts_.n_updates;
+  set_members(std::move(members));
+  return PathStatus::arrived;
 }
 
 /// far_e_ = residuals of all instances where the part is now:
@@ -320,14 +352,10 @@ void PathWalker::take_over(PathWalker& part) {
     std::fill(h_.begin(), h_.end(), 0.0);
   else
     multiply_add(kernel_, changed, by, std::span(h_).first(n_));
-  members_.clear();
-  rows_.clear();
-  row_pointers_.clear();
-  for (const std::uint32_t k : part.members_) {
-    members_.push_back(which[k]);
-    rows_.push_back(kernel_.row(which[k]));
-    row_pointers_.push_back(static_cast<const double*>(rows_.back().data));
-  }
+  std::vector<std::uint32_t> members;
+  for (const std::uint32_t k : part.members_)
+    members.push_back(which[k]);
+  set_members(std::move(members));
   is_carried_ = false;
   tau_ = part.tau_;
   bias_ = part.bias_;

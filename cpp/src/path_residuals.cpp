@@ -13,7 +13,6 @@ namespace alphapath {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double least_start_pivot = 1e-12;
 /// Updates of the factor after which it too is computed anew where residuals are.
 constexpr std::int64_t updates_alone = 200;
 /// Relative error that rounding may leave in a stated objective.
@@ -27,20 +26,14 @@ void PathWalker::order_members() {
     const Bounds b = bounds_of(i, side_[i]);
     return std::min(b.upper - beta_[i], beta_[i] - b.lower);
   };
-  std::vector<std::pair<double, std::size_t>> order;
-  for (std::size_t k = 0; k < members_.size(); ++k)
-    order.emplace_back(-room(members_[k]), k);
+  std::vector<std::pair<double, std::uint32_t>> order;
+  for (const std::uint32_t i : members_)
+    order.emplace_back(-room(i), i);
   std::sort(order.begin(), order.end());
-  const std::vector<std::uint32_t> members(members_);
-  std::vector<KernelRow> rows(std::move(rows_));
-  const std::vector<const double*> pointers(row_pointers_);
-  rows_.resize(rows.size());
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    const std::size_t from = order[k].second;
-    members_[k] = members[from];
-    rows_[k] = std::move(rows[from]);
-    row_pointers_[k] = pointers[from];
-  }
+  std::vector<std::uint32_t> members;
+  for (const auto& [_, i] : order)
+    members.push_back(i);
+  set_members(std::move(members));
 }
 
 PathStatus PathWalker::build_factor() {

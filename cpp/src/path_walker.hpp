@@ -134,6 +134,8 @@ private:
   };
   // Steps of no length in a row that mean a tie rather than many events at one place.
   static constexpr std::int64_t max_idle = 200;
+  // Of a member, relative to its diagonal, where a factor begins.
+  static constexpr double least_start_pivot = 1e-12;
   // Turns of a walk on all instances before it looks at the near ones alone.
   static constexpr std::int64_t turns_before_near = 2;
 
@@ -170,6 +172,7 @@ private:
   Turn walk_part(double to, double horizon, const Limits& limits);
   void wait_after(const PathWalker& part, std::int64_t n_events);
   void record_in(PathPieces& pieces);
+  PathStatus restore_factor(const PathWalker& part);
   bool move_far(const PathWalker& part);
   bool find_violators();
   void take_over(PathWalker& part);
@@ -198,6 +201,9 @@ private:
   void settle_at_bound(std::size_t i, bool at_upper);
   double rate_at_bound(std::size_t i, bool at_upper) const;
   void take_out(std::size_t position);
+  std::span<const double> column_of(std::size_t i, const double* row,
+                                    std::span<const std::uint32_t> members);
+  void set_members(std::vector<std::uint32_t> members);
   void leave(std::size_t position, bool at_upper);
   bool jump_bias(PathStatus& status);
   void ramp();
