@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 namespace alphapath {
@@ -92,10 +91,7 @@ void PathFactor::null_direction(std::span<double> z) const {
 void PathFactor::remove(std::size_t k) {
   const std::size_t n_below = size_ - k - 1;
   scratch_.assign(lower_.data() + k * capacity_ + k + 1, lower_.data() + k * capacity_ + size_);
-  for (std::size_t c = 0; c < k; ++c) {
-    double* column = lower_.data() + c * capacity_ + k;
-    std::memmove(column, column + 1, n_below * sizeof(double));
-  }
+  ALPHAPATH_DISPATCH(move_up)(lower_.data() + k, capacity_, k, n_below);
   const auto rotate_into = ALPHAPATH_DISPATCH(rotate_into);
   double one = ones_[k], rhs = carried_[k];
   for (std::size_t j = k + 1; j < size_; ++j) {

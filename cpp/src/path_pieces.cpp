@@ -5,6 +5,7 @@
 // interval are envelopes of lines in tau, hence it is written in parts between their corners.
 
 #include "dispatch.hpp"
+#include "near_kernel.hpp"
 #include "path_walker.hpp"
 
 #include <algorithm>
@@ -102,8 +103,11 @@ void PathWalker::write_part(double at, double end, double shift, double shift_ra
   pieces_.first.push_back(static_cast<std::int64_t>(pieces_.members.size()));
   const std::size_t first = pieces_.beta.size();
   pieces_.reserve(first + members_.size());
-  for (const std::uint32_t i : members_)
-    pieces_.members.push_back(instance(i));
+  pieces_.members.insert(pieces_.members.end(), members_.begin(), members_.end());
+  if (near_kernel_ != nullptr)
+    for (auto i = pieces_.members.end() - static_cast<std::ptrdiff_t>(members_.size());
+         i != pieces_.members.end(); ++i)
+      *i = near_kernel_->which()[*i];
   pieces_.beta.resize(first + members_.size());
   for (std::size_t k = 0; k < members_.size(); ++k)
     pieces_.beta[first + k] = beta_[members_[k]] + at * dbeta_[k];

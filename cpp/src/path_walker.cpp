@@ -94,12 +94,17 @@ PathWalker::Event PathWalker::next_event(double limit) const {
   Event event;
   event.step = limit;
   double best_rate = 0;
+  // Most are out of reach, which takes no division to see.
+  double reach = std::min(limit, crossing_.step) * (1 + relative_noise);
   const auto consider = [&](std::size_t k, double room, double rate, bool is_up) {
+    if (room > reach * rate)
+      return;
     const double step = std::max(room, 0.0) / rate;
     if (step > event.step ||
         (step == event.step && event.kind == Event::leaves && rate <= best_rate))
       return;
     event = {Event::leaves, step, 0, k, is_up};
+    reach = std::min(reach, step * (1 + relative_noise));
     best_rate = rate;
   };
   for (std::size_t k = 0; k < members_.size(); ++k) {

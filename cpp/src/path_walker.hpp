@@ -165,19 +165,22 @@ private:
     Scratch() = default;
     Scratch(const Scratch&) {}
   };
-  PathWalker(const PathWalker& all, NearKernel& kernel);
   Turn walk_near(double to, const Limits& limits);
   double choose_near();
   void list_near(std::vector<std::uint32_t>& followed, std::vector<std::uint32_t>& hidden) const;
-  Turn walk_part(double to, double horizon, const Limits& limits);
   void wait_after(const PathWalker& part, std::int64_t n_events);
-  void record_in(PathPieces& pieces);
   PathStatus restore_factor(const PathWalker& part);
   bool move_far(const PathWalker& part);
   bool find_violators();
   void take_over(PathWalker& part);
+
+  // path_part.cpp
+  PathWalker(const PathWalker& all, NearKernel& kernel);
+  std::uint32_t instance(std::size_t i) const;
   std::size_t follow(std::size_t i);
+  void record_in(PathPieces& pieces);
   bool needs_others(double step) const;
+  Turn walk_part(double to, double horizon, const Limits& limits);
 
   // path_far.cpp
   bool follow_far(const PathWalker& part, const PieceCounts& begin);
@@ -248,7 +251,6 @@ private:
   double weight(std::size_t i) const { return c0_[i] + tau_ * dc_[i]; }
   Bounds bounds_of(std::size_t i, double beta_side) const;
   double margin_of(std::size_t i) const { return side_[i] > 0 ? -model_.epsilon : model_.epsilon; }
-  std::uint32_t instance(std::size_t i) const;
   double block_value(const double* row, std::size_t own, std::size_t other) const {
     return row[other] - origin_[own] - origin_[other] + sigma_;
   }

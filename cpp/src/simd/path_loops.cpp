@@ -234,6 +234,17 @@ double dot_twice(const double* x, const double* y, std::size_t n, double more) {
   return total + rest;
 }
 
+void move_up(double* first, std::size_t ld, std::size_t n_columns, std::size_t n) {
+  for (std::size_t c = 0; c < n_columns; ++c) {
+    double* column = first + c * ld;
+    std::size_t i = 0;
+    for (; i + lanes <= n; i += lanes)
+      store(column + i, load<vdouble>(column + i + 1));
+    for (; i < n; ++i)
+      column[i] = column[i + 1];
+  }
+}
+
 void rotate_into(double c, double s, const double* x, double* v, double* out, std::size_t n) {
   std::size_t i = 0;
   for (; i + lanes <= n; i += lanes) {

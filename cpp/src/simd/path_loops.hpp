@@ -64,6 +64,8 @@ struct Crossing {
   double sum_of(const double* x, std::size_t n);                                                   \
   /* x'y + more as if in twice the precision (Ogita, Rump, Oishi); n is a multiple of 16. */       \
   double dot_twice(const double* x, const double* y, std::size_t n, double more);                  \
+  /* n_columns columns, ld apart: n values after the first move up by one. */                      \
+  void move_up(double* first, std::size_t ld, std::size_t n_columns, std::size_t n);               \
   /* out = c x + s v and v = c v - s x. */                                                         \
   void rotate_into(double c, double s, const double* x, double* v, double* out, std::size_t n);    \
   }
