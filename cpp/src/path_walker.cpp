@@ -45,10 +45,12 @@ void PathWalker::find_direction(double limit) {
   dbeta_.resize(m);
   direction_size_ = rates_size_;
   if (m > 0) {
+    // Where rates became small, what is carried has the rounding of larger ones.
+    is_carried_ &= n_carried_ < turns_carried && rates_size_ >= carried_size_ / 2;
     double total = 0;
     if (model_.has_equality)
       total = is_carried_ ? carried_total_ : sum_return_ - sum_of_rates();
-    if (!is_carried_ || n_carried_ >= turns_carried) {
+    if (!is_carried_) {
       for (std::size_t k = 0; k < m; ++k) {
         const std::size_t i = members_[k];
         dbeta_[k] = -h_[i] - return_[i] - origin_[i] * total;
@@ -56,6 +58,7 @@ void PathWalker::find_direction(double limit) {
       factor_.carry(dbeta_);
       is_carried_ = true;
       carried_total_ = total;
+      carried_size_ = rates_size_;
       n_carried_ = 0;
     }
     ++n_carried_;

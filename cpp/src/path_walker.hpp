@@ -300,7 +300,8 @@ private:
   // Whether the factor carries the right-hand side of the present rates, and since how many turns.
   bool is_carried_ = false;
   int n_carried_ = 0;
-  double carried_total_ = 0;
+  double carried_total_ = 0;     // that its solution sums to
+  double carried_size_ = 0;      // of the rates when it was computed
   bool is_lost_ = false;         // a part that must be dropped
   bool needs_all_ = false;       // a part whose next turn is for all instances
   FollowedResiduals followed_e_; // of a part
