@@ -112,7 +112,7 @@ private:
     used_ += length;
     for (std::size_t k = 0; k < n_followed_; ++k)
       out[k] = values[which_[k]];
-    std::fill(out + n_followed_, out + padded(n_followed_), 0.0);
+    std::fill(out + n_followed_, out + first_hidden_, 0.0);
     rows_.emplace_back(instance, out);
     return out;
   }
