@@ -3,6 +3,8 @@
 
 #include "alphapath/kernel_rows.hpp"
 #include "buffer.hpp"
+#include "simd/isa.hpp"
+#include "simd/path_loops.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -40,6 +42,8 @@ public:
   }
 
   std::span<const std::uint32_t> which() const { return which_; }
+  /// For those followed, now or later.
+  std::size_t n_places() const { return first_hidden_; }
   std::size_t n_followed() const { return n_followed_; }
   std::size_t size() const override { return which_.size(); }
   std::size_t stride() const override { return padded(size()); }
@@ -60,10 +64,28 @@ public:
     return {row_at_[i], nullptr};
   }
 
-  /// The row of a member: its values with those followed, now or later.
-  const double* followed_row(std::size_t i) const {
-    const KernelRow pin = all_.row(which_[i]);
-    return copy_followed(which_[i], static_cast<const double*>(pin.data), first_hidden_);
+  /// Rows of these members: their values with those followed, now or later. Copied from the rows
+  /// of those followed, which are fewer.
+  std::vector<const double*> followed_rows(std::span<const std::uint32_t> members) const {
+    std::vector<const double*> out;
+    double* first = memory_.data() + used_;
+    for (const std::uint32_t i : members) {
+      double* row = memory_.data() + used_;
+      used_ += first_hidden_;
+      rows_.emplace_back(i, row);
+      out.push_back(row);
+    }
+    for (std::size_t k = 0; k < padded(n_followed_); k += 8) {
+      KernelRow pins[8];
+      const double* rows[8];
+      for (std::size_t r = 0; r < 8; ++r) { // beyond the last any values do: nobody is there
+        pins[r] = all_.row(which_[std::min(k + r, n_followed_ - 1)]);
+        rows[r] = static_cast<const double*>(pins[r].data);
+      }
+      ALPHAPATH_DISPATCH(pick_eight)(rows, members.data(), members.size(), first + k,
+                                     first_hidden_);
+    }
+    return out;
   }
 
   bool has_room() const { return n_followed_ < first_hidden_; }
@@ -71,8 +93,11 @@ public:
   std::size_t follow(std::size_t i) {
     const std::size_t to = n_followed_++;
     const KernelRow pin = all_.row(which_[i]);
-    for (const auto& [instance, row] : rows_)
+    for (const auto& [instance, row] : rows_) {
+      if (to % row_padding == 0) // nobody else among those looked at together yet
+        std::fill_n(row + to, row_padding, 0.0);
       row[to] = static_cast<const double*>(pin.data)[instance];
+    }
     which_[to] = std::exchange(which_[i], nobody);
     row_at_[to] = std::exchange(row_at_[i], nullptr);
     diagonal_[to] = diagonal_[i];

@@ -49,18 +49,33 @@ void CurveSums::add_errors(double start, double end, const double* residual, con
       continue;
     for (std::size_t j = from; j < to; ++j) {
       const double first = residual[j] + targets_[j];
-      const double last = first + length * rate[j];
-      const double cost_above = targets_[j] > 0 ? -shares_[j] : shares_[j];
-      const bool ends_above = last >= 0;
-      const bool is_above = first > 0 || (first == 0 && ends_above);
-      if (is_above != (side_[j] > 0)) // the bias jumped between two pieces
-        error_.add(is_above ? cost_above : -cost_above);
-      if (is_above != ends_above)
-        crossings_.push_back({std::clamp(start + first / (first - last) * length, start, end),
-                              ends_above ? cost_above : -cost_above});
-      side_[j] = ends_above ? 1.0 : -1.0;
+      look_at(j, start, end, first, first + length * rate[j]);
     }
   }
+  add_crossings(start);
+}
+
+void CurveSums::pass(double start, double end, std::span<const Passage> some) {
+  crossings_.clear();
+  for (const Passage& p : some)
+    look_at(p.row, start, end, p.first + targets_[p.row], p.last + targets_[p.row]);
+  add_crossings(start);
+}
+
+/// Notes where the row, whose value goes from first to last, changes its sign.
+void CurveSums::look_at(std::size_t j, double start, double end, double first, double last) {
+  const double cost_above = targets_[j] > 0 ? -shares_[j] : shares_[j];
+  const bool ends_above = last >= 0;
+  const bool is_above = first > 0 || (first == 0 && ends_above);
+  if (is_above != (side_[j] > 0)) // the bias jumped between two pieces
+    error_.add(is_above ? cost_above : -cost_above);
+  if (is_above != ends_above)
+    crossings_.push_back({std::clamp(start + first / (first - last) * (end - start), start, end),
+                          ends_above ? cost_above : -cost_above});
+  side_[j] = ends_above ? 1.0 : -1.0;
+}
+
+void CurveSums::add_crossings(double start) {
   add_step(start);
   std::stable_sort(crossings_.begin(), crossings_.end(),
                    [](const Crossing& a, const Crossing& b) { return a.time < b.time; });

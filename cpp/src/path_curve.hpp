@@ -26,6 +26,12 @@ public:
 
   /// From start to end, row j has f = target[j] + residual[j] + (t - start) rate[j].
   void add(double start, double end, const double* residual, const double* rate);
+  /// The same of errors, where all rows but these keep their sign; each row once.
+  struct Passage {
+    std::size_t row;
+    double first, last; // residuals at start and end
+  };
+  void pass(double start, double end, std::span<const Passage> some);
   Curve& curve() { return curve_; }
   /// +1 where f was last above, else -1: while no sign changes, errors need not be added.
   std::span<const double> sides() const { return side_; }
@@ -46,6 +52,8 @@ private:
   };
 
   void add_errors(double start, double end, const double* residual, const double* rate);
+  void look_at(std::size_t row, double start, double end, double first, double last);
+  void add_crossings(double start);
   void add_step(double time);
   void add_squares(double start, const double* residual, const double* rate);
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 namespace alphapath {
@@ -103,10 +102,7 @@ void PathFactor::null_direction(std::span<double> z) const {
 void PathFactor::remove(std::size_t k) {
   const std::size_t n_below = size_ - k - 1;
   scratch_.assign(lower_.data() + k * capacity_ + k + 1, lower_.data() + k * capacity_ + size_);
-  for (std::size_t c = 0; c < k; ++c) {
-    double* column = lower_.data() + c * capacity_ + k;
-    std::memmove(column, column + 1, n_below * sizeof(double));
-  }
+  ALPHAPATH_DISPATCH(move_up)(lower_.data() + k, capacity_, k, n_below);
   const auto rotate_into = ALPHAPATH_DISPATCH(rotate_into);
   double one = ones_[k], rhs = carried_[k];
   for (std::size_t j = k + 1; j < size_; ++j) {
@@ -129,6 +125,19 @@ void PathFactor::remove(std::size_t k) {
 void PathFactor::carry(std::span<const double> rhs) {
   carried_.assign(rhs.begin(), rhs.end());
   solve_forward(carried_.data());
+}
+
+void PathFactor::add_tried(double by, double shift) {
+  for (std::size_t c = 0; c < size_; ++c)
+    carried_[c] += by * tried_[c] + shift * ones_[c];
+}
+
+/// L^-1 of a column of L L' is a row of L.
+void PathFactor::add_column(std::size_t k, double by, double shift) {
+  for (std::size_t c = 0; c < size_; ++c)
+    carried_[c] += shift * ones_[c];
+  for (std::size_t c = 0; c <= k; ++c)
+    carried_[c] += by * lower_[c * capacity_ + k];
 }
 
 double PathFactor::solve_bordered(std::span<double> x, double total) const {

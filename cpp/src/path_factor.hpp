@@ -6,9 +6,9 @@
 // With the equality constraint sigma > 0 makes A positive definite exactly when the bordered system
 // [0 1'; 1 K_MM] is nonsingular (K_MM alone need not be definite). p = L^-1 1 is kept along: it is
 // one more row of L under every rotation, so the bias of a direction costs no solve of its own.
-// L^-1 rhs is carried likewise: where a member comes or goes and the others' right-hand sides stay
-// what they are, a direction takes one solve with L' alone.
-// (Paper: M. Karasuyama, appendices A and B, for K_MM itself.)
+// L^-1 rhs is carried likewise, and so is what a member that comes or goes adds to it, a multiple
+// of its own column: a direction takes one solve with L' alone. (Paper: M. Karasuyama, appendices A
+// and B, for K_MM itself.)
 #pragma once
 
 #include "buffer.hpp"
@@ -60,6 +60,10 @@ public:
 
   /// From here on L^-1 rhs is carried through every change.
   void carry(std::span<const double> rhs);
+  /// The rhs carried gets `by` times the A-column of the last try, and `shift` in every entry.
+  void add_tried(double by, double shift);
+  /// The same with the A-column of member k.
+  void add_column(std::size_t k, double by, double shift);
   /// x = A^-1 (rhs - shift 1) of the rhs carried, where shift, returned, makes sum(x) = total.
   double solve_bordered(std::span<double> x, double total) const;
   /// x = A^-1 rhs of the rhs carried.

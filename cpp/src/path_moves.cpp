@@ -53,22 +53,45 @@ PathStatus PathWalker::enter(std::size_t i, bool at_hi) {
     beta_[i] = driven_beta(i);
     break;
   }
-  set_rate(i, 0);
+  const double change = set_rate(i, 0);
   e_[i] = margin_of(i);
   de_[i] = 0;
   set_place(i, Place::margin);
-  return insert(i, !at_hi);
+  return insert(i, !at_hi, change);
 }
 
-PathStatus PathWalker::insert(std::size_t i, bool goes_up) {
+/// The column that instance i, whose kernel row is given, would have in the factored matrix.
+std::span<const double> PathWalker::column_of(std::size_t i, const double* row,
+                                              std::span<const std::uint32_t> members) {
+  column_.resize(members.size());
+  for (std::size_t k = 0; k < members.size(); ++k)
+    column_[k] = block_value(row, i, members[k]);
+  return column_;
+}
+
+/// The margin set, in the order in which it is in the factor.
+void PathWalker::set_members(std::vector<std::uint32_t> members) {
+  std::vector<KernelRow> rows;
+  members_ = std::move(members);
+  row_pointers_.clear();
+  for (const std::uint32_t i : members_) {
+    rows.push_back(kernel_.row(i));
+    row_pointers_.push_back(static_cast<const double*>(rows.back().data));
+  }
+  rows_ = std::move(rows);
+}
+
+/// `change`: of the rate of instance i, not in what the factor carries yet.
+PathStatus PathWalker::insert(std::size_t i, bool goes_up, double change) {
   while (true) {
     KernelRow pin = kernel_.row(i);
     const double* row = static_cast<const double*>(pin.data);
-    column_.resize(members_.size());
-    for (std::size_t k = 0; k < members_.size(); ++k)
-      column_[k] = block_value(row, i, members_[k]);
-    const double pivot = factor_.try_insert(column_, block_value(row, i, i));
+    const double pivot = factor_.try_insert(column_of(i, row, members_), block_value(row, i, i));
     if (pivot > least_pivot) {
+      if (is_carried_ && change != 0) {
+        factor_.add_tried(-change, carried_shift(i, change));
+        carried_total_ -= model_.has_equality ? change : 0.0;
+      }
       factor_.insert_tried(-h_[i] - return_[i] - origin_[i] * carried_total_);
       members_.push_back(static_cast<std::uint32_t>(i));
       row_pointers_.push_back(row);
@@ -78,8 +101,10 @@ PathStatus PathWalker::insert(std::size_t i, bool goes_up) {
     }
     if (pivot < negative_pivot)
       return PathStatus::not_definite;
-    if (!exchange(i, row, goes_up))
+    if (!exchange(i, row, goes_up)) {
+      is_carried_ = false;
       return PathStatus::arrived;
+    }
   }
 }
 
@@ -161,7 +186,12 @@ void PathWalker::settle_at_bound(std::size_t i, bool at_upper) {
   de_[i] = 0;
   const bool at_zero = !is_one_piece(i) && at_upper == (side_[i] < 0);
   set_place(i, at_zero ? Place::outside : at_upper ? Place::above : Place::below);
-  set_rate(i, at_zero ? 0.0 : at_upper ? b.upper_rate : b.lower_rate);
+  set_rate(i, rate_at_bound(i, at_upper));
+}
+
+double PathWalker::rate_at_bound(std::size_t i, bool at_upper) const {
+  const Bounds b = bounds_of(i, side_[i]);
+  return at_upper ? b.upper_rate : b.lower_rate;
 }
 
 void PathWalker::take_out(std::size_t position) {
@@ -175,6 +205,11 @@ void PathWalker::take_out(std::size_t position) {
 
 void PathWalker::leave(std::size_t position, bool at_upper) {
   const std::size_t i = follow(members_[position]);
+  const double rate = rate_at_bound(i, at_upper);
+  if (is_carried_ && rate != 0) {
+    factor_.add_column(position, -rate, carried_shift(i, rate));
+    carried_total_ -= model_.has_equality ? rate : 0.0;
+  }
   take_out(position);
   settle_at_bound(i, at_upper);
 }

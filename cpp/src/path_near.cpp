@@ -4,9 +4,9 @@
 // are far from the ends of their intervals, so a part of the problem is walked on: the margin set
 // and those that would leave first, whose block of the kernel is copied once. After some turns the
 // residuals of the others follow from what the betas moved, in one product. If one of them left its
-// interval, the part is dropped, and walked again with it. What counts is the end: between turns a
-// far instance may leave its interval and return, which no solution is the worse for, so a walk
-// that is recorded does not come here.
+// interval, the part is dropped, and walked again with it. Where only the end counts, a far
+// instance may leave its interval and return between turns, which no solution is the worse for;
+// where the walk is recorded, it may not (path_far.cpp).
 
 #include "near_kernel.hpp"
 #include "path_walker.hpp"
@@ -23,88 +23,24 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // Of the instances off the margin, the share in a part, and how many at least.
-constexpr std::size_t near_share = 12;
+constexpr std::size_t near_share = 9;
 constexpr std::size_t least_near = 48;
-// A part is left after this share of the time in which the first of the others would leave.
-constexpr double share_of_time = 0.7;
+// A part is left after a share of the time in which the first of the others would leave: less of it
+// after one that was dropped, more after one that was not.
+constexpr double share_if_dropped = 0.7, share_if_good = 1.02, most_of_time = 0.9;
 // How often a part is walked again with those that left their intervals.
 constexpr int max_repeats = 3;
-// Kernel values of the margin set for which a part is worth its copies.
-constexpr std::size_t least_values = 1 << 14;
+// Kernel values of the margin set for which a part is worth its copies, and, where the others must
+// be followed at every breakpoint, these.
+constexpr std::size_t least_values = 1 << 14, least_values_recorded = 1 << 16;
 // Members whose residuals are computed all the same: they tell the bias and the noise.
-constexpr std::size_t members_followed = 24;
+constexpr std::size_t members_followed = 16;
+// Events of a part that are worth it, and turns on all instances after one that had fewer.
+constexpr std::int64_t least_events = 8, most_waited = 64;
+// Parts of a recorded walk that follow each other without a turn on all instances.
+constexpr std::int64_t parts_between_turns = 4;
 
 } // namespace
-
-/// The part of a walk that `kernel` names, where that is now.
-PathWalker::PathWalker(const PathWalker& all, NearKernel& kernel)
-    : kernel_(kernel), model_(all.model_), near_kernel_(&kernel) {
-  grow();
-  followed_ = padded(kernel.n_followed());
-  const auto which = kernel.which();
-  std::vector<std::uint32_t> place_of(all.n_);
-  for (std::size_t k = 0; k < which.size(); ++k)
-    if (which[k] != NearKernel::nobody)
-      place_of[which[k]] = static_cast<std::uint32_t>(k);
-  const auto take = [&](auto& to, const auto& from) {
-    for (std::size_t k = 0; k < which.size(); ++k)
-      if (which[k] != NearKernel::nobody)
-        to[k] = from[which[k]];
-  };
-  take(lower_scale_, all.lower_scale_);
-  take(upper_scale_, all.upper_scale_);
-  take(c0_, all.c0_);
-  take(dc_, all.dc_);
-  take(beta_, all.beta_);
-  take(drive_end_, all.drive_end_);
-  take(e_, all.e_);
-  take(lo_, all.lo_);
-  take(hi_, all.hi_);
-  take(h_, all.h_);
-  take(rate_, all.rate_);
-  take(return_, all.return_);
-  take(origin_, all.origin_);
-  take(place_, all.place_);
-  take(side_, all.side_);
-  far_rates_ = all.sum_of_rates() - sum_of_rates();
-  for (const std::uint32_t i : all.members_) {
-    members_.push_back(place_of[i]);
-    rows_.emplace_back();
-    row_pointers_.push_back(kernel.followed_row(place_of[i]));
-  }
-  n_moving_ = all.n_moving_;
-  tau_ = all.tau_;
-  walk_end_ = all.walk_end_;
-  bias_ = all.bias_;
-  sum_return_ = all.sum_return_;
-  sigma_ = all.sigma_;
-  scale_ = all.scale_;
-  rates_size_ = all.rates_size_;
-  target_scale_ = all.target_scale_;
-  has_return_ = all.has_return_;
-  n_idle_ = all.n_idle_;
-  updates_at_refresh_ = all.updates_at_refresh_;
-  counts_ = all.counts_;
-}
-
-/// Where the residual of member i is kept up to date from now on, in a part.
-std::size_t PathWalker::follow(std::size_t i) {
-  if (near_kernel_ == nullptr || i < followed_)
-    return i;
-  if (!near_kernel_->has_room()) {
-    is_lost_ = true;
-    return i;
-  }
-  const std::size_t to = near_kernel_->follow(i);
-  for (auto* v : {&lower_scale_, &upper_scale_, &c0_, &dc_, &beta_, &drive_end_, &e_, &h_, &rate_,
-                  &return_, &origin_})
-    (*v)[to] = (*v)[i];
-  de_[to] = 0; // its residual is the caller's to set
-  side_[to] = side_[i];
-  place_[i] = Place::absent;
-  followed_ = padded(to + 1);
-  return to;
-}
 
 /// Marks the margin set and those that would leave first by the last direction; returns when the
 /// first of the others would.
@@ -116,8 +52,9 @@ double PathWalker::choose_near() {
   is_near_.assign(n_, 0);
   times_.resize(n_);
   for (std::size_t i = 0; i < n_; ++i) {
-    const double room = std::min(hi_[i] - e_[i], e_[i] - lo_[i]);
-    times_[i] = room == infinity ? infinity : std::max(room, 0.0) / (std::abs(de_[i]) + mean);
+    const double up = std::max(hi_[i] - e_[i], 0.0) / (std::max(de_[i], 0.0) + mean);
+    const double down = std::max(e_[i] - lo_[i], 0.0) / (std::max(-de_[i], 0.0) + mean);
+    times_[i] = std::min(up, down);
   }
   const std::size_t wanted = std::max(least_near, (n_ - members_.size()) / near_share);
   if (wanted >= n_)
@@ -133,12 +70,14 @@ double PathWalker::choose_near() {
 }
 
 PathWalker::Turn PathWalker::walk_near(double to, const Limits& limits) {
-  if (is_recording_ || members_.size() * n_ < least_values || n_idle_ > 0 ||
-      limits.status != PathStatus::arrived)
+  turns_to_near_ = 0;
+  if ((keeps_errors_ && scored_->side.empty()) ||
+      members_.size() * n_ < (is_recording_ ? least_values_recorded : least_values) ||
+      n_idle_ > 0 || limits.status != PathStatus::arrived)
     return Turn::goes_on;
   settle_residuals();
-  const double horizon = share_of_time * choose_near();
-  if (!(horizon > 0))
+  const double time = choose_near();
+  if (!(time > 0))
     return Turn::goes_on;
   settle_betas();
   std::vector<std::uint32_t> followed, hidden;
@@ -149,21 +88,38 @@ PathWalker::Turn PathWalker::walk_near(double to, const Limits& limits) {
     NearKernel kernel(kernel_, followed, hidden, scratch_.values);
     kernel.reserve(members_.size());
     PathWalker part(*this, kernel);
-    part.factor_ = std::move(scratch_.factor);
-    part.factor_ = std::as_const(factor_);
+    part.factor_ = std::move(factor_);
     PathStatus status = PathStatus::arrived;
-    const Turn turn = part.walk_part(to, horizon, {status, limits.max_events, limits.watch});
+    const PieceCounts begin{pieces_.tau.size(), pieces_.change_piece.size()};
+    if (is_recording_)
+      part.record_in(pieces_);
+    const Turn turn =
+        part.walk_part(to, time_share_ * time, {status, limits.max_events, limits.watch});
     part.settle_residuals();
     part.settle_betas();
-    move_far(part);
-    const bool is_good = !part.is_lost_ && !find_violators();
-    if (is_good)
-      take_over(part);
-    scratch_.factor = std::move(part.factor_);
-    ++(is_good ? counts_.n_parts : counts_.n_dropped);
-    if (part.is_lost_)
-      break;
+    std::swap(pieces_, part.pieces_);
+    const std::int64_t n_events = part.counts_.n_events - counts_.n_events;
+    part.is_lost_ |= is_recording_ && pieces_.tau.size() == begin.n_pieces;
+    const bool is_good =
+        !part.is_lost_ && (is_recording_ ? follow_far(part, begin) : move_far(part));
+    factor_ = std::move(part.factor_);
     if (is_good) {
+      take_over(part);
+    } else {
+      pieces_.cut(begin.n_pieces, begin.n_changes);
+      limits.status = restore_factor(part);
+      if (limits.status != PathStatus::arrived)
+        return Turn::goes_on;
+    }
+    ++(is_good ? counts_.n_parts : counts_.n_dropped);
+    time_share_ =
+        std::min(time_share_ * (is_good ? share_if_good : share_if_dropped), most_of_time);
+    if (part.is_lost_) {
+      wait_after(part, 0);
+      break;
+    }
+    if (is_good) {
+      wait_after(part, n_events);
       limits.status = status;
       return turn;
     }
@@ -184,25 +140,52 @@ void PathWalker::list_near(std::vector<std::uint32_t>& followed,
     (k % stride == 0 ? followed : hidden).push_back(members_[k]);
 }
 
-/// Turns until the time is over, the walk is, or something needs all instances.
-PathWalker::Turn PathWalker::walk_part(double to, double horizon, const Limits& limits) {
-  const double end = tau_ + horizon;
-  for (std::size_t k = 0; k < NearKernel::max_turns && tau_ < end; ++k) {
-    const bool is_seen = std::any_of(members_.begin(), members_.end(),
-                                     [&](std::uint32_t i) { return i < followed_; });
-    if (!is_seen || is_lost_ || n_idle_ > max_idle ||
-        must_end(limits.status, limits.max_events, limits.watch))
-      break;
-    const Turn turn = take_turn(to, limits.status);
-    if (turn != Turn::goes_on)
-      return turn;
+/// Where parts are short, as a long step or ties make them, turns on all instances are cheaper.
+void PathWalker::wait_after(const PathWalker& part, std::int64_t n_events) {
+  const bool is_worth_it = n_events >= least_events;
+  turns_waited_ = is_worth_it ? 0 : std::min(2 * turns_waited_ + 2, most_waited);
+  turns_to_near_ = turns_waited_;
+  // A turn on all instances now and then looks at the whole margin set for rounding.
+  has_rates_ = is_recording_ && is_worth_it && !part.needs_all_ &&
+               counts_.n_parts % parts_between_turns != 0;
+}
+
+/// The factor of a part that is dropped becomes that of the margin set again: who came goes, and
+/// who went comes back.
+PathStatus PathWalker::restore_factor(const PathWalker& part) {
+  const auto which = part.near_kernel_->which();
+  std::vector<std::uint32_t> members;
+  std::vector<std::int8_t> is_there(n_, 0);
+  for (const std::uint32_t k : part.members_)
+    members.push_back(which[k]);
+  for (std::size_t k = members.size(); k-- > 0;) {
+    is_there[members[k]] = place_[members[k]] == Place::margin;
+    if (!is_there[members[k]]) {
+      factor_.remove(k);
+      members.erase(members.begin() + static_cast<std::ptrdiff_t>(k));
+    }
   }
-  return Turn::goes_on;
+  is_carried_ = false;
+  for (std::size_t k = 0; k < members_.size(); ++k) {
+    const std::uint32_t i = members_[k];
+    if (is_there[i])
+      continue;
+    const double pivot =
+        factor_.try_insert(column_of(i, row_of(k), members), block_value(row_of(k), i, i));
+    if (!(pivot > least_start_pivot))
+      return build_factor();
+    factor_.insert_tried(0.0);
+    members.push_back(i);
+  }
+  counts_.n_updates = part.counts_.n_updates;
+  set_members(std::move(members));
+  return PathStatus::arrived;
 }
 
 /// far_e_ = residuals of all instances where the part is now:
 /// e + time (h + return) + change of the bias + K (change of betas - time rates).
-void PathWalker::move_far(const PathWalker& part) {
+/// Returns whether nobody left its interval.
+bool PathWalker::move_far(const PathWalker& part) {
   const double time = part.tau_ - tau_, shift = part.bias_ - bias_;
   far_e_.resize(width_);
   for (std::size_t i = 0; i < width_; ++i)
@@ -221,6 +204,7 @@ void PathWalker::move_far(const PathWalker& part) {
     }
   }
   multiply_add(kernel_, moved, by, std::span(far_e_).first(n_));
+  return !find_violators();
 }
 
 /// Marks those that are not near and whose residual left its interval.
@@ -263,15 +247,10 @@ void PathWalker::take_over(PathWalker& part) {
     std::fill(h_.begin(), h_.end(), 0.0);
   else
     multiply_add(kernel_, changed, by, std::span(h_).first(n_));
-  members_.clear();
-  rows_.clear();
-  row_pointers_.clear();
-  for (const std::uint32_t k : part.members_) {
-    members_.push_back(which[k]);
-    rows_.push_back(kernel_.row(which[k]));
-    row_pointers_.push_back(static_cast<const double*>(rows_.back().data));
-  }
-  std::swap(factor_, part.factor_);
+  std::vector<std::uint32_t> members;
+  for (const std::uint32_t k : part.members_)
+    members.push_back(which[k]);
+  set_members(std::move(members));
   is_carried_ = false;
   tau_ = part.tau_;
   bias_ = part.bias_;

@@ -5,6 +5,7 @@
 // interval are envelopes of lines in tau, hence it is written in parts between their corners.
 
 #include "dispatch.hpp"
+#include "near_kernel.hpp"
 #include "path_walker.hpp"
 
 #include <algorithm>
@@ -100,12 +101,19 @@ void PathWalker::write_part(double at, double end, double shift, double shift_ra
   pieces_.bias.push_back(bias_ + at * dbias_ + shift);
   pieces_.bias_rate.push_back(dbias_ + shift_rate);
   pieces_.first.push_back(static_cast<std::int64_t>(pieces_.members.size()));
-  pieces_.members.insert(pieces_.members.end(), members_.begin(), members_.end());
   const std::size_t first = pieces_.beta.size();
+  pieces_.reserve(first + members_.size());
+  pieces_.members.insert(pieces_.members.end(), members_.begin(), members_.end());
+  if (near_kernel_ != nullptr)
+    for (auto i = pieces_.members.end() - static_cast<std::ptrdiff_t>(members_.size());
+         i != pieces_.members.end(); ++i)
+      *i = near_kernel_->which()[*i];
   pieces_.beta.resize(first + members_.size());
   for (std::size_t k = 0; k < members_.size(); ++k)
     pieces_.beta[first + k] = beta_[members_[k]] + at * dbeta_[k];
   pieces_.beta_rate.insert(pieces_.beta_rate.end(), dbeta_.begin(), dbeta_.end());
+  if (near_kernel_ != nullptr)
+    followed_e_.add(e_.data(), followed_);
   if (scored_)
     write_scores(at, end, shift, shift_rate);
 }

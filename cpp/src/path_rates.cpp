@@ -8,13 +8,21 @@
 
 namespace alphapath {
 
-void PathWalker::set_rate(std::size_t i, double rate) {
+/// Returns by how much the rate changed, which the factor's right-hand side does not know yet.
+double PathWalker::set_rate(std::size_t i, double rate) {
   const double change = count_rate(i, rate);
   if (change == 0 || stand_still())
-    return;
+    return change;
   const KernelRow pin = kernel_.row(i);
   const double* row = static_cast<const double*>(pin.data);
   add_rows<double>(&row, &change, 1, width_, h_.data());
+  return change;
+}
+
+/// What goes into every entry of the right-hand side where the rate of i changes, beside -change
+/// times its column of the factored matrix: h and the sum of rates move together.
+double PathWalker::carried_shift(std::size_t i, double change) const {
+  return change * (sigma_ - origin_[i]);
 }
 
 /// The same for several, whose kernel rows are read together.
@@ -22,6 +30,7 @@ void PathWalker::set_rates(std::span<const std::size_t> instances, std::span<con
   std::vector<double> changes;
   for (std::size_t k = 0; k < instances.size(); ++k)
     changes.push_back(count_rate(instances[k], rates[k]));
+  is_carried_ = false;
   if (!stand_still())
     multiply_add(kernel_, instances, changes, std::span(h_).first(n_));
 }
@@ -35,7 +44,6 @@ double PathWalker::count_rate(std::size_t i, double rate) {
   n_moving_ -= static_cast<std::size_t>(rate_[i] != 0);
   rates_size_ += std::abs(rate) - std::abs(rate_[i]);
   rate_[i] = rate;
-  is_carried_ = false;
   return change;
 }
 
@@ -44,6 +52,7 @@ bool PathWalker::stand_still() {
   if (n_moving_ > 0)
     return false;
   rates_size_ = 0;
+  is_carried_ = false;
   std::fill(h_.begin(), h_.end(), 0.0);
   return true;
 }

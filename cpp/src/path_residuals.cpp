@@ -13,7 +13,6 @@ namespace alphapath {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double least_start_pivot = 1e-12;
 /// Updates of the factor after which it too is computed anew where residuals are.
 constexpr std::int64_t updates_alone = 200;
 /// Relative error that rounding may leave in a stated objective.
@@ -21,10 +20,27 @@ constexpr double objective_digits = 1e-11;
 
 } // namespace
 
+/// Those next to a bound last: who leaves from there costs the factor least.
+void PathWalker::order_members() {
+  const auto room = [&](std::uint32_t i) {
+    const Bounds b = bounds_of(i, side_[i]);
+    return std::min(b.upper - beta_[i], beta_[i] - b.lower);
+  };
+  std::vector<std::pair<double, std::uint32_t>> order;
+  for (const std::uint32_t i : members_)
+    order.emplace_back(-room(i), i);
+  std::sort(order.begin(), order.end());
+  std::vector<std::uint32_t> members;
+  for (const auto& [_, i] : order)
+    members.push_back(i);
+  set_members(std::move(members));
+}
+
 PathStatus PathWalker::build_factor() {
   updates_at_refresh_ = counts_.n_updates;
   is_carried_ = false;
   const std::size_t m = members_.size();
+  order_members();
   const bool is_sound = factor_.assign(m, least_start_pivot, [&](std::size_t c, double* out) {
     for (std::size_t r = c; r < m; ++r)
       out[r] = block_value(row_of(c), members_[c], members_[r]);
@@ -38,7 +54,7 @@ PathStatus PathWalker::build_factor() {
   row_pointers_.clear();
   factor_.clear();
   for (const std::uint32_t i : queue) {
-    const PathStatus status = insert(i, beta_[i] > 0);
+    const PathStatus status = insert(i, beta_[i] > 0, 0.0);
     if (status != PathStatus::arrived)
       return status;
   }
@@ -50,17 +66,21 @@ double PathWalker::driven_beta(std::size_t i) const {
   return drive_end_[i] - rate_[i] * (1 - tau_);
 }
 
+/// The beta of an instance at a bound.
+double PathWalker::bounded_beta(std::size_t i, Place place, double tau) const {
+  const double weight = c0_[i] + tau * dc_[i];
+  return place == Place::above   ? upper_scale_[i] * weight
+         : place == Place::below ? lower_scale_[i] * weight
+                                 : 0.0;
+}
+
 /// Betas of bounded and driven instances follow from tau; between events nobody needs them.
 void PathWalker::settle_beta(std::size_t i) {
   if (place_[i] == Place::margin) {
     const Bounds b = bounds_of(i, side_[i]);
     beta_[i] = snap_to_box(beta_[i], b.lower, b.upper);
-  } else if (place_[i] == Place::above) {
-    beta_[i] = upper_scale_[i] * weight(i);
-  } else if (place_[i] == Place::below) {
-    beta_[i] = lower_scale_[i] * weight(i);
   } else {
-    beta_[i] = place_[i] == Place::driven ? driven_beta(i) : 0.0;
+    beta_[i] = place_[i] == Place::driven ? driven_beta(i) : bounded_beta(i, place_[i], tau_);
   }
 }
 

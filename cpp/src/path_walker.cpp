@@ -17,8 +17,6 @@ constexpr std::int64_t updates_between_refreshes = 400;
 constexpr double unsound_residual = 1e-11;
 // Turns through which the half-solved right-hand side is carried before it is computed anew.
 constexpr int turns_carried = 64;
-// Turns of a walk on all instances before it looks at the near ones alone.
-constexpr std::size_t turns_before_near = 2;
 
 } // namespace
 
@@ -47,10 +45,12 @@ void PathWalker::find_direction(double limit) {
   dbeta_.resize(m);
   direction_size_ = rates_size_;
   if (m > 0) {
+    // Where rates became small, what is carried has the rounding of larger ones.
+    is_carried_ &= n_carried_ < turns_carried && rates_size_ >= carried_size_ / 2;
     double total = 0;
     if (model_.has_equality)
       total = is_carried_ ? carried_total_ : sum_return_ - sum_of_rates();
-    if (!is_carried_ || n_carried_ >= turns_carried) {
+    if (!is_carried_) {
       for (std::size_t k = 0; k < m; ++k) {
         const std::size_t i = members_[k];
         dbeta_[k] = -h_[i] - return_[i] - origin_[i] * total;
@@ -58,6 +58,7 @@ void PathWalker::find_direction(double limit) {
       factor_.carry(dbeta_);
       is_carried_ = true;
       carried_total_ = total;
+      carried_size_ = rates_size_;
       n_carried_ = 0;
     }
     ++n_carried_;
@@ -96,12 +97,17 @@ PathWalker::Event PathWalker::next_event(double limit) const {
   Event event;
   event.step = limit;
   double best_rate = 0;
+  // Most are out of reach, which takes no division to see.
+  double reach = std::min(limit, crossing_.step) * (1 + relative_noise);
   const auto consider = [&](std::size_t k, double room, double rate, bool is_up) {
+    if (room > reach * rate)
+      return;
     const double step = std::max(room, 0.0) / rate;
     if (step > event.step ||
         (step == event.step && event.kind == Event::leaves && rate <= best_rate))
       return;
     event = {Event::leaves, step, 0, k, is_up};
+    reach = std::min(reach, step * (1 + relative_noise));
     best_rate = rate;
   };
   for (std::size_t k = 0; k < members_.size(); ++k) {
@@ -138,7 +144,7 @@ void PathWalker::write_change(std::size_t i) {
   if (!is_recording_)
     return;
   pieces_.change_piece.push_back(static_cast<std::int64_t>(pieces_.tau.size()));
-  pieces_.change_instance.push_back(static_cast<std::uint32_t>(i));
+  pieces_.change_instance.push_back(instance(i));
   pieces_.change_place.push_back(static_cast<std::int8_t>(place_[i]));
 }
 
@@ -150,9 +156,13 @@ void PathWalker::record(bool is_on) {
 void PathWalker::score(std::span<const std::size_t> rows, std::span<const double> shares,
                        Metric metric) {
   std::vector<double> targets, values(rows.size());
-  for (const std::size_t i : rows)
+  std::vector<std::size_t> position(n_);
+  for (const std::size_t i : rows) {
+    position[i] = targets.size();
     targets.push_back(target_[i]);
-  scored_ = Scored{{rows.begin(), rows.end()}, values, values, {metric, targets, shares}, {}};
+  }
+  scored_ =
+      Scored{{rows.begin(), rows.end()}, position, values, values, {metric, targets, shares}, {}};
   keeps_errors_ = metric == Metric::error;
 }
 
@@ -185,7 +195,8 @@ PathStatus PathWalker::walk_past(std::span<const double> stops, std::int64_t eve
     arrive();
     return status;
   }
-  std::size_t n_turns = 0;
+  turns_to_near_ = turns_before_near;
+  has_rates_ = false;
   while (!must_end(status, max_events, watch)) {
     while (stops.size() > 1 && stops.front() <= tau_)
       stops = stops.subspan(1);
@@ -196,8 +207,10 @@ PathStatus PathWalker::walk_past(std::span<const double> stops, std::int64_t eve
     if (members_.empty() && model_.has_equality && !jump_bias(status))
       return PathStatus::unbounded;
     // A turn on all instances finds out who is near; it pays where several follow.
-    Turn turn = take_turn(to, status);
-    if (turn == Turn::goes_on && ++n_turns > turns_before_near)
+    Turn turn = Turn::goes_on;
+    if (!std::exchange(has_rates_, false))
+      turn = take_turn(to, status);
+    if (turn == Turn::goes_on && --turns_to_near_ < 0)
       turn = walk_near(to, {status, max_events, watch});
     if (turn == Turn::ends) {
       settle_residuals();
@@ -221,6 +234,10 @@ PathWalker::Turn PathWalker::take_turn(double to, PathStatus& status) {
       counts_.n_updates > updates_at_refresh_)
     return Turn::needs_renewal;
   Event event = next_event(to - tau_);
+  if (near_kernel_ != nullptr && needs_others(event.step)) {
+    needs_all_ = true;
+    return Turn::goes_on;
+  }
   if (needs_refinement(event.step)) {
     refine_direction(to - tau_);
     event = next_event(to - tau_);

@@ -23,8 +23,8 @@
 #include "alphapath/interrupt.hpp"
 #include "alphapath/kernel_rows.hpp"
 #include "alphapath/path.hpp"
-#include "path_curve.hpp"
 #include "path_factor.hpp"
+#include "path_far.hpp"
 #include "simd/path_loops.hpp"
 
 #include <optional>
@@ -119,6 +119,7 @@ private:
   /// Rows with a score, and room for their values.
   struct Scored {
     std::vector<std::size_t> rows;
+    std::vector<std::size_t> position; // of an instance among them
     std::vector<double> residual, rate;
     CurveSums sums;
     AlignedVector<double> side; // of errors: that of each row, 0 where it has no score
@@ -133,6 +134,10 @@ private:
   };
   // Steps of no length in a row that mean a tie rather than many events at one place.
   static constexpr std::int64_t max_idle = 200;
+  // Of a member, relative to its diagonal, where a factor begins.
+  static constexpr double least_start_pivot = 1e-12;
+  // Turns of a walk on all instances before it looks at the near ones alone.
+  static constexpr std::int64_t turns_before_near = 2;
 
   // path_pieces.cpp
   void write_piece(double step);
@@ -154,28 +159,54 @@ private:
   /// Memory kept from one part to the next; a copy of a walker begins without.
   struct Scratch {
     Buffer<double> values;
-    PathFactor factor;
+    AlignedVector<double> panel;
+    std::vector<double> open_rows;
 
     Scratch() = default;
     Scratch(const Scratch&) {}
   };
-  PathWalker(const PathWalker& all, NearKernel& kernel);
   Turn walk_near(double to, const Limits& limits);
   double choose_near();
   void list_near(std::vector<std::uint32_t>& followed, std::vector<std::uint32_t>& hidden) const;
-  Turn walk_part(double to, double horizon, const Limits& limits);
-  void move_far(const PathWalker& part);
+  void wait_after(const PathWalker& part, std::int64_t n_events);
+  PathStatus restore_factor(const PathWalker& part);
+  bool move_far(const PathWalker& part);
   bool find_violators();
   void take_over(PathWalker& part);
+
+  // path_part.cpp
+  PathWalker(const PathWalker& all, NearKernel& kernel);
+  std::uint32_t instance(std::size_t i) const;
   std::size_t follow(std::size_t i);
+  void record_in(PathPieces& pieces);
+  bool needs_others(double step) const;
+  Turn walk_part(double to, double horizon, const Limits& limits);
+
+  // path_far.cpp
+  bool follow_far(const PathWalker& part, const PieceCounts& begin);
+  PartMoves list_movers(const PieceCounts& begin) const;
+  PartMoves list_moves(const PathWalker& part, const PieceCounts& begin) const;
+  void multiply_moves(const PartMoves& moves, std::span<const std::size_t> points,
+                      double* out) const;
+  FarRows describe_far(const PartMoves& moves) const;
+  void set_far_interval(std::size_t i, FarRows& far) const;
+  bool look_at_far(std::size_t i, std::size_t a, std::span<const double> e, double floor,
+                   FarRows& far, Passages& passages);
+  bool look_between(const PartMoves& moves, std::size_t a, std::size_t b, const double* e_a,
+                    const double* e_b, FarRows& far, Passages& passages);
+  void score_chord(double start, double end, const double* first, const double* last);
 
   // path_moves.cpp
   PathStatus enter(std::size_t i, bool at_hi);
-  PathStatus insert(std::size_t i, bool goes_up);
+  PathStatus insert(std::size_t i, bool goes_up, double change);
   bool exchange(std::size_t i, const double* row, bool goes_up);
   void recentre_bias();
   void settle_at_bound(std::size_t i, bool at_upper);
+  double rate_at_bound(std::size_t i, bool at_upper) const;
   void take_out(std::size_t position);
+  std::span<const double> column_of(std::size_t i, const double* row,
+                                    std::span<const std::uint32_t> members);
+  void set_members(std::vector<std::uint32_t> members);
   void leave(std::size_t position, bool at_upper);
   bool jump_bias(PathStatus& status);
   void ramp();
@@ -192,7 +223,8 @@ private:
   void choose_origin();
 
   // path_rates.cpp
-  void set_rate(std::size_t i, double rate);
+  double set_rate(std::size_t i, double rate);
+  double carried_shift(std::size_t i, double change) const;
   void set_rates(std::span<const std::size_t> instances, std::span<const double> rates);
   double count_rate(std::size_t i, double rate);
   bool stand_still();
@@ -201,6 +233,7 @@ private:
   bool scale_rates();
 
   // path_residuals.cpp
+  void order_members();
   PathStatus build_factor();
   void multiply_betas(std::span<double> out) const;
   void compute_residuals();
@@ -208,6 +241,7 @@ private:
   void renew(PathStatus& status);
   void hand_drift_to_targets();
   double driven_beta(std::size_t i) const;
+  double bounded_beta(std::size_t i, Place place, double tau) const;
   void settle_beta(std::size_t i);
   void settle_betas();
 
@@ -266,8 +300,14 @@ private:
   // Whether the factor carries the right-hand side of the present rates, and since how many turns.
   bool is_carried_ = false;
   int n_carried_ = 0;
-  double carried_total_ = 0;
-  bool is_lost_ = false; // a part that must be dropped
+  double carried_total_ = 0;     // that its solution sums to
+  double carried_size_ = 0;      // of the rates when it was computed
+  bool is_lost_ = false;         // a part that must be dropped
+  bool needs_all_ = false;       // a part whose next turn is for all instances
+  FollowedResiduals followed_e_; // of a part
+  std::int64_t turns_to_near_ = 0, turns_waited_ = 0;
+  double time_share_ = 0.7; // of what others would leave after, on a part
+  bool has_rates_ = false;  // those of residuals are about right, after a part
   std::int64_t n_idle_ = 0, updates_at_refresh_ = 0;
   std::uint64_t random_ = 0x9E3779B97F4A7C15u;
   PathCounts counts_;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace alphapath {
@@ -49,6 +50,37 @@ struct PathPieces {
   std::vector<std::int64_t> change_piece;
   std::vector<std::uint32_t> change_instance;
   std::vector<std::int8_t> change_place;
+
+  /// Where the members of a piece begin and end.
+  std::pair<std::size_t, std::size_t> members_of(std::size_t piece) const {
+    return {static_cast<std::size_t>(first[piece]),
+            piece + 1 < first.size() ? static_cast<std::size_t>(first[piece + 1]) : members.size()};
+  }
+  /// Room for so many members of all pieces. Much more than that where there is too little: what is
+  /// never touched costs nothing, and copies do.
+  void reserve(std::size_t n_members) {
+    if (n_members <= beta.capacity())
+      return;
+    members.reserve(4 * n_members);
+    beta.reserve(4 * n_members);
+    beta_rate.reserve(4 * n_members);
+  }
+  /// Keeps the first so many pieces and changes.
+  void cut(std::size_t n_pieces, std::size_t n_changes) {
+    if (n_pieces < tau.size()) {
+      const std::size_t n_members = static_cast<std::size_t>(first[n_pieces]);
+      members.resize(n_members);
+      beta.resize(n_members);
+      beta_rate.resize(n_members);
+    }
+    tau.resize(n_pieces);
+    bias.resize(n_pieces);
+    bias_rate.resize(n_pieces);
+    first.resize(n_pieces);
+    change_piece.resize(n_changes);
+    change_instance.resize(n_changes);
+    change_place.resize(n_changes);
+  }
 };
 
 } // namespace alphapath

@@ -151,6 +151,47 @@ bool keeps_sides(const double* residual, const double* rate, const double* targe
   return keeps;
 }
 
+std::size_t find_open(const Chords& at, std::size_t n, std::uint32_t* out) {
+  std::size_t n_open = 0;
+  for (std::size_t i = 0; i < n; i += lanes) {
+    const vdouble first = load<vdouble>(at.first + i), last = load<vdouble>(at.last + i);
+    const vdouble above = load<vdouble>(at.hi + i) - larger_of(first, last);
+    const vdouble below = smaller_of(first, last) - load<vdouble>(at.lo + i);
+    const vdouble left =
+        smaller_of(above, below) - (at.sag * load<vdouble>(at.distance + i) + at.floor);
+    // Where sag * distance is not a number, nothing is known.
+    const vint64 is_kept = left > 0.0;
+    std::int64_t all = -1;
+    for (std::size_t l = 0; l < lanes; ++l)
+      all &= is_kept[l];
+    if (all != 0)
+      continue;
+    for (std::size_t l = 0; l < lanes; ++l)
+      if (is_kept[l] == 0)
+        out[n_open++] = static_cast<std::uint32_t>(i + l);
+  }
+  return n_open;
+}
+
+void take_nearer(double own, const double* row, std::size_t n, double* nearest) {
+  for (std::size_t i = 0; i < n; i += lanes)
+    store(nearest + i, smaller_of(load<vdouble>(nearest + i), own - 2.0 * load<vdouble>(row + i)));
+}
+
+void pick(const double* values, const std::uint32_t* at, std::size_t n, double* out) {
+  for (std::size_t k = 0; k < n; ++k)
+    out[k] = values[at[k]];
+}
+
+void pick_eight(const double* const* rows, const std::uint32_t* at, std::size_t n, double* out,
+                std::size_t ld) {
+  const double* row[8];
+  __builtin_memcpy(row, rows, sizeof row);
+  for (std::size_t k = 0; k < n; ++k)
+    for (std::size_t r = 0; r < 8; ++r)
+      out[k * ld + r] = row[r][at[k]];
+}
+
 void add_scaled(double a, const double* x, std::size_t n, double* y) {
   for (std::size_t i = 0; i < n; i += lanes)
     store(y + i, load<vdouble>(y + i) + a * load<vdouble>(x + i));
@@ -169,22 +210,39 @@ double sum_of(const double* x, std::size_t n) {
 }
 
 double dot_twice(const double* x, const double* y, std::size_t n, double more) {
-  double sum[lanes] = {more}, lost[lanes] = {};
-  for (std::size_t i = 0; i < n; i += lanes)
-    for (std::size_t l = 0; l < lanes; ++l) {
-      const double product = x[i + l] * y[i + l];
-      const double next = sum[l] + product, back = next - sum[l];
-      lost[l] += __builtin_fma(x[i + l], y[i + l], -product) +
-                 ((sum[l] - (next - back)) + (product - back));
-      sum[l] = next;
+  // Sums side by side, which hide the latency of the additions.
+  vdouble sums[2] = {}, lost[2] = {};
+  sums[0][0] = more;
+  for (std::size_t i = 0; i < n; i += 2 * lanes)
+    for (std::size_t u = 0; u < 2; ++u) {
+      const vdouble a = load<vdouble>(x + i + u * lanes), b = load<vdouble>(y + i + u * lanes);
+      const vdouble product = a * b;
+      vdouble rest;
+      for (std::size_t l = 0; l < lanes; ++l)
+        rest[l] = __builtin_fma(a[l], b[l], -product[l]);
+      const vdouble next = sums[u] + product, back = next - sums[u];
+      lost[u] += rest + ((sums[u] - (next - back)) + (product - back));
+      sums[u] = next;
     }
   double total = 0, rest = 0;
-  for (std::size_t l = 0; l < lanes; ++l) {
-    const double next = total + sum[l], back = next - total;
-    rest += lost[l] + ((total - (next - back)) + (sum[l] - back));
-    total = next;
-  }
+  for (std::size_t u = 0; u < 2; ++u)
+    for (std::size_t l = 0; l < lanes; ++l) {
+      const double next = total + sums[u][l], back = next - total;
+      rest += lost[u][l] + ((total - (next - back)) + (sums[u][l] - back));
+      total = next;
+    }
   return total + rest;
+}
+
+void move_up(double* first, std::size_t ld, std::size_t n_columns, std::size_t n) {
+  for (std::size_t c = 0; c < n_columns; ++c) {
+    double* column = first + c * ld;
+    std::size_t i = 0;
+    for (; i + lanes <= n; i += lanes)
+      store(column + i, load<vdouble>(column + i + 1));
+    for (; i < n; ++i)
+      column[i] = column[i + 1];
+  }
 }
 
 void rotate_into(double c, double s, const double* x, double* v, double* out, std::size_t n) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace alphapath::simd {
 
@@ -19,6 +20,14 @@ struct RateTerms {
   const double* const* rows;
   const double* coef;
   std::size_t n_rows;
+};
+
+/// Residuals at two points, and what they have to keep within between these: intervals, less `sag`
+/// times a distance and `floor`.
+struct Chords {
+  const double *first, *last;
+  const double *lo, *hi, *distance;
+  double sag, floor;
 };
 
 /// The first to leave its interval, after how long and at which speed.
@@ -41,11 +50,22 @@ struct Crossing {
   /* side (+-1; 0: never mind) for all of n rows. */                                               \
   bool keeps_sides(const double* residual, const double* rate, const double* target,               \
                    const double* side, std::size_t n, double length);                              \
+  /* Lists those of n (a multiple of 16) that may leave; returns how many. */                      \
+  std::size_t find_open(const Chords& chords, std::size_t n, std::uint32_t* out);                  \
+  /* nearest = min(nearest, own - 2 row); n is a multiple of 16. */                                \
+  void take_nearer(double own, const double* row, std::size_t n, double* nearest);                 \
+  /* out[k] = values[at[k]] */                                                                     \
+  void pick(const double* values, const std::uint32_t* at, std::size_t n, double* out);            \
+  /* out[k * ld + r] = rows[r][at[k]] of 8 rows. */                                                \
+  void pick_eight(const double* const* rows, const std::uint32_t* at, std::size_t n, double* out,  \
+                  std::size_t ld);                                                                 \
   /* y += a x; n is a multiple of 16. */                                                           \
   void add_scaled(double a, const double* x, std::size_t n, double* y);                            \
   double sum_of(const double* x, std::size_t n);                                                   \
   /* x'y + more as if in twice the precision (Ogita, Rump, Oishi); n is a multiple of 16. */       \
   double dot_twice(const double* x, const double* y, std::size_t n, double more);                  \
+  /* n_columns columns, ld apart: n values after the first move up by one. */                      \
+  void move_up(double* first, std::size_t ld, std::size_t n_columns, std::size_t n);               \
   /* out = c x + s v and v = c v - s x. */                                                         \
   void rotate_into(double c, double s, const double* x, double* v, double* out, std::size_t n);    \
   }

@@ -8,17 +8,56 @@ namespace ALPHAPATH_ISA {
 namespace {
 
 constexpr std::size_t lanes = Vec<double>::width;
-// Columns that are taken together. The first n % width go singly, so that below every block of
-// them there is a multiple of `width` rows.
+// Columns that are taken together, from the first on: where columns begin on lines of the cache, so
+// do the rows below a block. The last n % width go singly.
 constexpr std::size_t width = 8;
 
-/// 1 / L_cc of the columns of a block, before the chain of dependent steps needs them.
-struct Inverses {
-  double of[width];
+/// A block on the diagonal, its columns (or rows) divided by their diagonal elements beforehand: a
+/// step of the chain that a solve is then takes one multiplication with addition.
+struct DiagonalBlock {
+  double inverse[width];
+  double scaled[width][width]; // L_rc / L_cc at [c][r]; of the transposed L_ck / L_cc at [c][k]
 
-  Inverses(const double* block, std::size_t ld) {
+  void invert(const double* block, std::size_t ld) {
     for (std::size_t c = 0; c < width; ++c)
-      of[c] = 1 / block[c * ld + c];
+      inverse[c] = 1 / block[c * ld + c];
+  }
+  void read(const double* block, std::size_t ld) {
+    invert(block, ld);
+    for (std::size_t c = 0; c < width; ++c)
+      for (std::size_t r = 0; r < width; ++r)
+        scaled[c][r] = block[c * ld + r] * inverse[c];
+  }
+  void read_transposed(const double* block, std::size_t ld) {
+    invert(block, ld);
+    for (std::size_t k = 0; k < width; ++k)
+      for (std::size_t c = 0; c < width; ++c)
+        scaled[c][k] = block[k * ld + c] * inverse[c];
+  }
+
+  /// x <- L^-1 x
+  void solve(double* x) const {
+    double v[width];
+    __builtin_memcpy(v, x, sizeof v);
+#pragma GCC unroll 8
+    for (std::size_t c = 0; c < width; ++c)
+#pragma GCC unroll 8
+      for (std::size_t r = c + 1; r < width; ++r)
+        v[r] -= v[c] * scaled[c][r];
+    for (std::size_t c = 0; c < width; ++c)
+      x[c] = v[c] * inverse[c];
+  }
+  /// x <- L'^-1 x
+  void solve_transposed(double* x) const {
+    double v[width];
+    __builtin_memcpy(v, x, sizeof v);
+#pragma GCC unroll 8
+    for (std::size_t c = width; c-- > 1;)
+#pragma GCC unroll 8
+      for (std::size_t k = 0; k < c; ++k)
+        v[k] -= v[c] * scaled[c][k];
+    for (std::size_t c = 0; c < width; ++c)
+      x[c] = v[c] * inverse[c];
   }
 };
 
@@ -57,10 +96,35 @@ template <std::size_t step> inline void add_pairs(vdouble (&v)[width]) {
   }
 }
 
-/// x_c -= L_c' y over `n` rows y below a block, for its columns c.
+/// The last `width` of n rows as vectors; with fewer of them left over than that, the others count
+/// for nothing.
+struct LastRows {
+  static constexpr std::size_t n_parts = width / lanes;
+  vdouble parts[n_parts] = {};
+
+  /// parts += a * (the last rows of a column that ends at `end`)
+  void add(double a, const double* end) {
+    for (std::size_t k = 0; k < n_parts; ++k)
+      parts[k] += a * load<vdouble>(end - width + k * lanes);
+  }
+  /// parts times the last rows of a column that ends at `end`, lane by lane.
+  vdouble times(const double* end) const {
+    vdouble sum = parts[0] * load<vdouble>(end - width);
+    for (std::size_t k = 1; k < n_parts; ++k)
+      sum += parts[k] * load<vdouble>(end - width + k * lanes);
+    return sum;
+  }
+  double& row(std::size_t r) { return reinterpret_cast<double*>(parts)[r]; }
+};
+
+/// x_c -= L_c' y over `n` rows y below a block, for its columns c; and over the last rows, where
+/// the first column ends at `end` (nullptr: without them).
 inline void subtract_products(const double* l, std::size_t ld, std::size_t n, const double* y,
-                              double* x) {
+                              double* x, const LastRows& last, const double* end) {
   vdouble partial[width] = {};
+  if (end != nullptr)
+    for (std::size_t c = 0; c < width; ++c)
+      partial[c] = last.times(end + c * ld);
   for (std::size_t r = 0; r < n; r += lanes) {
     const vdouble own = load<vdouble>(y + r);
     for (std::size_t c = 0; c < width; ++c)
@@ -69,17 +133,6 @@ inline void subtract_products(const double* l, std::size_t ld, std::size_t n, co
   add_pairs<1>(partial);
   for (std::size_t c = 0; c < width; c += lanes)
     store(x + c, load<vdouble>(x + c) - partial[c / lanes]);
-}
-
-/// The sum of l_r y_r over n rows, a multiple of `width`.
-inline double multiply_column(const double* l, std::size_t n, const double* y) {
-  vdouble sums{};
-  for (std::size_t r = 0; r < n; r += lanes)
-    sums += load<vdouble>(y + r) * load<vdouble>(l + r);
-  double sum = 0;
-  for (std::size_t k = 0; k < lanes; ++k)
-    sum += sums[k];
-  return sum;
 }
 
 /// One row of the right-hand sides that are solved for together.
@@ -173,22 +226,25 @@ void reflect_rows(double u0, const double* u, double scale, double* x, double* v
 }
 
 void solve_lower(const double* l, std::size_t ld, std::size_t n, double* x) {
-  const std::size_t n_single = n % width;
-  for (std::size_t c = 0; c < n_single; ++c) {
+  const std::size_t n_left = n % width, whole = n - n_left;
+  LastRows sums; // what the blocks take from the rows left over
+  for (std::size_t start = 0; start < whole; start += width) {
+    const double* block = l + start * ld + start;
+    double* own = x + start;
+    DiagonalBlock diagonal;
+    diagonal.read(block, ld);
+    diagonal.solve(own);
+    subtract_columns(block + width, ld, whole - start - width, own, own + width);
+    if (n_left > 0)
+      for (std::size_t c = 0; c < width; ++c)
+        sums.add(own[c], l + (start + c) * ld + n);
+  }
+  for (std::size_t r = whole; r < n; ++r)
+    x[r] -= sums.row(r + width - n);
+  for (std::size_t c = whole; c < n; ++c) {
     x[c] /= l[c * ld + c];
     for (std::size_t r = c + 1; r < n; ++r)
       x[r] -= x[c] * l[c * ld + r];
-  }
-  for (std::size_t start = n_single; start < n; start += width) {
-    const double* block = l + start * ld + start;
-    const Inverses inverses(block, ld);
-    double* own = x + start;
-    for (std::size_t c = 0; c < width; ++c) {
-      own[c] *= inverses.of[c];
-      for (std::size_t r = c + 1; r < width; ++r)
-        own[r] -= own[c] * block[c * ld + r];
-    }
-    subtract_columns(block + width, ld, n - start - width, own, own + width);
   }
 }
 
@@ -202,24 +258,30 @@ void solve_lower_together(const double* l, std::size_t ld, std::size_t n, double
 }
 
 void solve_lower_transposed(const double* l, std::size_t ld, std::size_t n, double* x) {
-  const std::size_t n_single = n % width;
-  for (std::size_t start = n; start > n_single;) {
-    start -= width;
-    const double* block = l + start * ld + start;
-    const Inverses inverses(block, ld);
-    double* own = x + start;
-    subtract_products(block + width, ld, n - start - width, own + width, own);
-    for (std::size_t c = width; c-- > 0;) {
-      own[c] *= inverses.of[c];
-      for (std::size_t k = 0; k < c; ++k)
-        own[k] -= own[c] * block[k * ld + c];
-    }
-  }
-  for (std::size_t c = n_single; c-- > 0;) {
-    double sum = multiply_column(l + c * ld + n_single, n - n_single, x + n_single);
-    for (std::size_t r = c + 1; r < n_single; ++r)
+  const std::size_t n_left = n % width, whole = n - n_left;
+  LastRows last;
+  for (std::size_t c = n; c-- > whole;) {
+    double sum = 0;
+    for (std::size_t r = c + 1; r < n; ++r)
       sum += l[c * ld + r] * x[r];
     x[c] = (x[c] - sum) / l[c * ld + c];
+    last.row(c + width - n) = x[c];
+  }
+  for (std::size_t start = whole; start > 0;) {
+    start -= width;
+    const double* block = l + start * ld + start;
+    double* own = x + start;
+    DiagonalBlock diagonal;
+    diagonal.read_transposed(block, ld);
+    // Beside the last block are values above the diagonal, which may be anything.
+    const bool is_last = start + width == whole;
+    if (is_last)
+      for (std::size_t c = 0; c < width; ++c)
+        for (std::size_t r = whole; r < n; ++r)
+          own[c] -= l[(start + c) * ld + r] * x[r];
+    subtract_products(block + width, ld, whole - start - width, own + width, own, last,
+                      is_last || n_left == 0 ? nullptr : l + start * ld + n);
+    diagonal.solve_transposed(own);
   }
 }
 

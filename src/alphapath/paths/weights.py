@@ -28,9 +28,10 @@ IntArray = NDArray[np.int64]
 N_STRETCHES = 8
 #: Events after which residuals are recomputed at the next stop (and at the last stop always).
 EVENTS_ALONE = 300
-#: What an event costs, in kernel values: those of the margin set's rows and so many rows more; and
-#: an iteration of SMO beside it, in rows (values of the margin set are used again soon).
-EVENT_ROWS, ITERATION_ROWS = 16.0, 4.0
+#: What an event costs, in kernel rows: so much of each member's (its solves, and the share of what
+#: others take that are looked at now and then), and so many more; and an iteration of SMO beside it
+#: (values of the margin set are used again soon).
+MEMBER_ROWS, EVENT_ROWS, ITERATION_ROWS = 0.4, 16.0, 4.0
 #: Events a training row, over ten octaves or more.
 EVENTS_PER_ROW = 1.4
 
@@ -129,12 +130,13 @@ def most_iterations(n_rows: int) -> int:
 def prefers_path(chain: SequenceSolution, n_rows: int) -> bool:
     """Whether the whole path along C is likely to cost less than `chain`, a grid over it.
 
-    Counted, not timed: the path's events and for each of them the kernel rows of the margin set,
-    as large as it is on the grid; the grid's iterations, two rows each and the work around them.
+    Counted, not timed: the path's events and for each of them a share of the margin set's kernel
+    rows, as large as it is on the grid; the grid's iterations, two rows each and the work around.
     """
     if any(status is not Status.SOLVED for status in chain.status):
         return True
-    path = EVENTS_PER_ROW * n_rows * (float(np.mean(chain.n_free)) + EVENT_ROWS)
+    rows = MEMBER_ROWS * float(np.mean(chain.n_free)) + EVENT_ROWS
+    path = EVENTS_PER_ROW * n_rows * rows
     return path <= ITERATION_ROWS * float(np.sum(chain.n_iter))
 
 
