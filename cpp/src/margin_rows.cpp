@@ -245,6 +245,14 @@ public:
     }
   }
 
+  IndicatorColumns indicator_columns() const override {
+    const T* const end = x_.values + x_.starts[n_];
+    const bool has_ones = std::all_of(x_.values, end, [](T value) { return value == T(1); });
+    if (!has_ones || n_columns_ > 65536)
+      return {};
+    return {{x_.columns, x_.columns + x_.starts[n_]}, x_.starts};
+  }
+
 private:
   std::size_t length(std::size_t i) const {
     return static_cast<std::size_t>(x_.starts[i + 1] - x_.starts[i]);

@@ -44,7 +44,9 @@ class Together:
         seconds = (time.perf_counter() - begin) / len(self.group)
         fits = []
         for f, (h, result) in enumerate(zip(self.group, results, strict=True)):
-            coef, bias = self.paths.solution(f)
+            coef, bias = np.empty(0), 0.0
+            if self.wanted.has_coef or self.wanted.has_train:
+                coef, bias = self.paths.solution(f)
             info = Info(
                 status=Status(result.status),
                 objective=result.objective,
@@ -55,7 +57,7 @@ class Together:
             )
             train, test = self.folds.splits[h]
             inner = self.folds.values(coef, bias, train) if self.wanted.has_train else None
-            fits.append(ColumnFit(coef, bias, info, held_out[test], inner))
+            fits.append(ColumnFit(coef, bias, info, held_out.take(test), inner))
         return fits
 
 
