@@ -38,15 +38,12 @@ JointPaths::JointPaths(const std::vector<MarginTask>& tasks, const NewtonPathOpt
 std::vector<NewtonResult> JointPaths::solve(double C, Watch& watch) {
   for (auto& path : paths_)
     path->begin(C);
-  while (true) {
-    Lanes moving = 0;
-    for (std::size_t f = 0; f < paths_.size(); ++f)
-      if (paths_[f]->propose(watch))
-        moving = static_cast<Lanes>(moving | 1u << f);
-    if (moving == 0)
-      break;
-    move(moving);
-  }
+  Lanes moving = 0;
+  for (std::size_t f = 0; f < paths_.size(); ++f)
+    if (paths_[f]->propose(watch))
+      moving = static_cast<Lanes>(moving | 1u << f);
+  while (moving != 0)
+    moving = move(moving, watch);
   if (needs_values_)
     update_held_out();
   std::vector<NewtonResult> results;
@@ -55,7 +52,8 @@ std::vector<NewtonResult> JointPaths::solve(double C, Watch& watch) {
   return results;
 }
 
-void JointPaths::move(Lanes moving) {
+/// Moves those to what they propose; returns which of them have another proposal.
+Lanes JointPaths::move(Lanes moving, Watch& watch) {
   double longest = 0.0; // squared
   for (std::size_t f = 0; f < paths_.size(); ++f) {
     if (!(moving >> f & 1u))
@@ -75,9 +73,15 @@ void JointPaths::move(Lanes moving) {
   bounds_.move_by(std::sqrt(longest));
   find_crossings(moving);
   apply_crossings(moving);
-  for (std::size_t f = 0; f < paths_.size(); ++f)
-    if (moving >> f & 1u)
-      paths_[f]->take(state(f).end_joint_move());
+  Lanes next = 0; // one fold after the other, while its moments are in the cache
+  for (std::size_t f = 0; f < paths_.size(); ++f) {
+    if (!(moving >> f & 1u))
+      continue;
+    paths_[f]->take(state(f).end_joint_move());
+    if (paths_[f]->propose(watch))
+      next = static_cast<Lanes>(next | 1u << f);
+  }
+  return next;
 }
 
 void JointPaths::find_crossings(Lanes moving) {

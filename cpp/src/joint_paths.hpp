@@ -43,7 +43,7 @@ private:
     }
   };
 
-  void move(Lanes moving);
+  Lanes move(Lanes moving, Watch& watch);
   void find_crossings(Lanes moving);
   void take_block(const RowList& rows, Lanes moving);
   void take_products(const RowList& rows, double* dots) const;

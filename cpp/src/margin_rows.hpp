@@ -68,6 +68,8 @@ public:
   std::size_t n_columns() const { return n_columns_; }
   /// Euclidean length of row i, from its values: who needs it often keeps it, as it needs it.
   virtual double norm(std::size_t i) const = 0;
+  /// squares[group[j]] += x_ij^2.
+  virtual void add_squares(std::size_t i, const std::int32_t* group, double* squares) const = 0;
   /// Stored values per row, on average.
   double row_length() const { return row_length_; }
 
