@@ -38,9 +38,8 @@ SHRINKING = 0.3
 #: Of the tol: a width at which a gap that is still larger is rounding.
 NARROW_ENOUGH = 0.02
 #: The tolerance of the gradient norm for a tol of 1: with the default tol of 1e-4 a tenth of
-#: LIBLINEAR's 0.01, which its solutions at small C mostly surpass. Half of that without second
-#: moments, where no step goes further than it is asked to.
-GRADIENT_SHARE, GRADIENT_SHARE_OF_ROWS = 10.0, 5.0
+#: LIBLINEAR's 0.01, which its solutions at small C mostly surpass.
+GRADIENT_SHARE = 10.0
 #: With the second moments kept, the last system costs next to nothing and gains many digits. So the
 #: squared hinge is solved to this share of the tol, down to a gap of EXACT: rates of a search then
 #: are those of the optimum.
@@ -256,8 +255,7 @@ def native_options(problem: MarginProblem, limits: NewtonLimits) -> _core.Newton
     options.keeps_gram = keeps_gram(problem)
     options.tol, options.max_iter = limits.tol, limits.max_iter
     if problem.loss == "squared_hinge":
-        share = GRADIENT_SHARE if options.keeps_gram else GRADIENT_SHARE_OF_ROWS
-        options.gradient_tol = share * limits.tol
+        options.gradient_tol = GRADIENT_SHARE * limits.tol
         if options.keeps_gram:
             options.tol = min(limits.tol, max(LAST_SHARE * limits.tol, EXACT))
     # The gap of the hinge counts the slope of a free bias as it is, not its square.
