@@ -19,7 +19,9 @@ namespace {
 // With more rows than this without proof a plain pass is cheaper.
 constexpr double max_unproven = 0.6;
 // Evaluations without bounds after a vain try, and their growth.
-constexpr std::int64_t max_back_off = 16, back_off_growth = 2;
+constexpr std::int64_t max_back_off = 64, back_off_growth = 4;
+// Bounds have paid for the references when they have spared this many margins for every row.
+constexpr double reference_cost = 3.0;
 // In rows examined, for every row there is.
 constexpr double rebuild_cost = 1.0;
 
@@ -42,7 +44,9 @@ public:
       back_off();
       return evaluate_plainly(w, b, gradient);
     }
-    back_off_ = 1;
+    spared_ += n - static_cast<std::int64_t>(unproven.size());
+    if (static_cast<double>(spared_) > reference_cost * static_cast<double>(n))
+      back_off_ = 1;
     if (wants_rebuild(static_cast<double>(unproven.size())))
       return rebuild(w, b, gradient);
     counts_.n_examined += static_cast<std::int64_t>(unproven.size());
@@ -70,6 +74,7 @@ private:
         if (!bounds_)
           bounds_ = std::make_unique<MarginBounds>(task_.rows, has_clusters_);
         bounds_->follow(probe_.bounds());
+        spared_ = 0;
         return rebuild(w, b, gradient);
       }
       back_off();
@@ -193,8 +198,9 @@ private:
   bool is_built_ = false;
   bool is_probing_ = false;                     // the sample has references
   MarginBounds::Plane plane_{nullptr, nullptr}; // not null while it is being taken up
-  double best_ = 0.0;   // fewest rows examined at once since the last rebuild
-  double excess_ = 0.0; // rows examined beyond that
+  double best_ = 0.0;       // fewest rows examined at once since the last rebuild
+  double excess_ = 0.0;     // rows examined beyond that
+  std::int64_t spared_ = 0; // margins, since the bounds were last taken up
   std::int64_t n_plain_ = 0;
   std::int64_t back_off_ = 1;
 };
