@@ -85,6 +85,19 @@ def test_sparse_rows_and_any_splits(monkeypatch):
     compare(*search_both(model, GRID, sparse, y, cv=11))
 
 
+def test_rows_of_ones():
+    # The columns alone are read where every stored value is 1.
+    X, y = cancer()
+    ones = sp.csr_array((X > 0.3).astype(np.float64))
+    assert set(ones.data) == {1.0}
+    for model in (LinearSVC(tol=TIGHT), LinearSVC(tol=TIGHT, fit_intercept=False)):
+        compare(*search_both(model, GRID, ones, y, cv=5))
+        compare(*search_both(model, GRID, ones.astype(np.float32), y, cv=5))
+    almost = ones.copy()
+    almost.data[-1] = 1.5
+    compare(*search_both(LinearSVC(tol=TIGHT), GRID, almost, y, cv=5))
+
+
 def test_behind_preprocessing():
     X, y = load_breast_cancer(return_X_y=True)
     X, y = X[:200], y[:200]

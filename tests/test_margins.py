@@ -111,8 +111,8 @@ def test_an_adversarial_step_falls_back_to_plain_passes() -> None:
     rng = np.random.default_rng(0)
     for _ in range(60):
         assert_exact(sums, problem, 10.0 * rng.normal(size=X.shape[1] + 1))
-    assert sums.n_sorts <= 8  # hardly any work beyond the plain passes
-    assert sums.n_examined <= 60 * y.size
+    assert sums.n_sorts == 0  # a sample of the rows told that references would not pay
+    assert sums.n_examined <= 1.01 * 60 * y.size
 
 
 def test_threads_give_the_same_bits() -> None:

@@ -19,9 +19,8 @@ using Lanes = std::uint8_t; // one bit a fold
 struct FoldRows {
   explicit FoldRows(const std::vector<MarginTask>& tasks);
 
-  std::vector<double> weights;      // of each row where it is trained on
-  std::vector<Lanes> trains;        // the folds that train on it
-  std::vector<std::uint8_t> holder; // the fold that holds it out; n_together: none
+  std::vector<double> weights; // of each row where it is trained on
+  std::vector<simd::JointRow> lanes;
 };
 
 class FoldPaths {

@@ -1,6 +1,8 @@
 #include "gram_factor.hpp"
 
 #include "alphapath/blas.hpp"
+#include "simd/isa.hpp"
+#include "simd/triangular.hpp"
 
 #include <algorithm>
 
@@ -17,11 +19,11 @@ void GramFactor::factor(const std::vector<double>& G, double scale,
   for (double ridge = 0.0;; ridge = std::max(1e-15 * largest, 100.0 * ridge)) {
     for (std::size_t i = 0; i < d; ++i) {
       for (std::size_t j = 0; j <= i; ++j)
-        values_[i * d + j] = scale * G[i * d + j];
+        values_[j * d + i] = scale * G[i * d + j];
       values_[i * d + i] += diagonal[i] + ridge;
     }
     int info = 0;
-    blas().dpotrf("U", &n, values_.data(), &n, &info);
+    blas().dpotrf("L", &n, values_.data(), &n, &info);
     if (info == 0 || ridge > largest)
       break;
   }
@@ -30,10 +32,8 @@ void GramFactor::factor(const std::vector<double>& G, double scale,
 }
 
 void GramFactor::solve(std::vector<double>& x) const {
-  const int n = static_cast<int>(x.size());
-  const int one = 1;
-  blas().dtrsv("U", "T", "N", &n, values_.data(), &n, x.data(), &one);
-  blas().dtrsv("U", "N", "N", &n, values_.data(), &n, x.data(), &one);
+  ALPHAPATH_DISPATCH(solve_lower)(values_.data(), x.size(), x.size(), x.data());
+  ALPHAPATH_DISPATCH(solve_lower_transposed)(values_.data(), x.size(), x.size(), x.data());
 }
 
 } // namespace alphapath

@@ -23,11 +23,11 @@ public:
               double C);
   double C() const { return C_; }
 
-  /// x becomes (U'U)^-1 x.
+  /// x becomes (L L')^-1 x.
   void solve(std::vector<double>& x) const;
 
 private:
-  std::vector<double> values_; // U, the upper triangle in Fortran's order
+  std::vector<double> values_; // L, column by column
   bool is_outdated_ = false;
   double C_ = 0.0;
 };

@@ -16,29 +16,34 @@ constexpr std::size_t lanes = simd::n_together;
 JointPaths::JointPaths(const std::vector<MarginTask>& tasks, const NewtonPathOptions& options,
                        const std::vector<const double*>& grams)
     : FoldPaths(tasks, options), needs_values_(!options.are_signs_enough),
-      bounds_(task_.rows, has_bias_), together_(task_.rows.n_columns() * lanes) {
+      columns_(task_.rows.indicator_columns()), bounds_(task_.rows, has_bias_),
+      together_(task_.rows.n_columns() * lanes) {
   std::fill_n(together_.data(), together_.size(), 0.0);
-  NewtonPathOptions joint = options;
-  joint.is_joint = true;
+  // The moments of a fold at theta = 0: those of all rows less those that it holds out.
+  for (std::size_t i = 0; i < rows_.weights.size(); ++i)
+    common_[rows_.lanes[i].holder].add(static_cast<std::int32_t>(i), rows_.weights[i]);
+  sum_common(grams.empty());
   const auto factor = std::make_shared<GramFactor>();
-  for (std::size_t f = 0; f < tasks.size(); ++f)
-    paths_.push_back(
-        std::make_unique<NewtonPath>(tasks[f], joint, grams.empty() ? nullptr : grams[f], factor));
-  below_ = rows_.trains; // at theta = 0 every margin is 0
+  for (std::size_t f = 0; f < tasks.size(); ++f) {
+    ParabolaMoments start = whole_;
+    if (!common_[f].rows.empty())
+      start.add(moments_[f], -1.0);
+    if (!grams.empty())
+      start.gram.assign(grams[f], grams[f] + whole_size() * whole_size());
+    paths_.push_back(std::make_unique<NewtonPath>(tasks[f], options, std::move(start), factor));
+  }
+  clear_common();
 }
 
 std::vector<NewtonResult> JointPaths::solve(double C, Watch& watch) {
   for (auto& path : paths_)
     path->begin(C);
-  while (true) {
-    Lanes moving = 0;
-    for (std::size_t f = 0; f < paths_.size(); ++f)
-      if (paths_[f]->propose(watch))
-        moving = static_cast<Lanes>(moving | 1u << f);
-    if (moving == 0)
-      break;
-    move(moving);
-  }
+  Lanes moving = 0;
+  for (std::size_t f = 0; f < paths_.size(); ++f)
+    if (paths_[f]->propose(watch))
+      moving = static_cast<Lanes>(moving | 1u << f);
+  while (moving != 0)
+    moving = move(moving, watch);
   if (needs_values_)
     update_held_out();
   std::vector<NewtonResult> results;
@@ -47,7 +52,8 @@ std::vector<NewtonResult> JointPaths::solve(double C, Watch& watch) {
   return results;
 }
 
-void JointPaths::move(Lanes moving) {
+/// Moves those to what they propose; returns which of them have another proposal.
+Lanes JointPaths::move(Lanes moving, Watch& watch) {
   double longest = 0.0; // squared
   for (std::size_t f = 0; f < paths_.size(); ++f) {
     if (!(moving >> f & 1u))
@@ -67,9 +73,15 @@ void JointPaths::move(Lanes moving) {
   bounds_.move_by(std::sqrt(longest));
   find_crossings(moving);
   apply_crossings(moving);
-  for (std::size_t f = 0; f < paths_.size(); ++f)
-    if (moving >> f & 1u)
-      paths_[f]->take(state(f).end_joint_move());
+  Lanes next = 0; // one fold after the other, while its moments are in the cache
+  for (std::size_t f = 0; f < paths_.size(); ++f) {
+    if (!(moving >> f & 1u))
+      continue;
+    paths_[f]->take(state(f).end_joint_move());
+    if (paths_[f]->propose(watch))
+      next = static_cast<Lanes>(next | 1u << f);
+  }
+  return next;
 }
 
 void JointPaths::find_crossings(Lanes moving) {
@@ -88,32 +100,29 @@ void JointPaths::find_crossings(Lanes moving) {
 
 void JointPaths::take_block(const RowList& rows, Lanes moving) {
   alignas(64) double dots[margin_block * lanes];
-  double labels[margin_block], distances[margin_block];
-  Lanes used[margin_block], now[margin_block];
-  const auto row = [&](std::size_t k) {
-    return rows.list != nullptr ? static_cast<std::size_t>(rows.list[k]) : rows.first + k;
-  };
-  task_.rows.dots_together(rows, together_.data(), dots);
-  for (std::size_t k = 0; k < rows.count; ++k) {
-    labels[k] = task_.labels[row(k)];
-    used[k] = rows_.trains[row(k)];
-  }
+  double distances[margin_block];
+  Lanes now[margin_block];
+  take_products(rows, dots);
   ALPHAPATH_DISPATCH(find_below)
-  (dots, {task_.loss.high, bias_, labels, used}, rows.count, now, distances);
+  (dots, {task_.loss.high, bias_, rows_.lanes.data()}, rows, now, distances, held_out_.data());
   for (std::size_t k = 0; k < rows.count; ++k) {
-    const std::size_t i = row(k);
-    const Lanes crossed = static_cast<Lanes>((now[k] ^ below_[i]) & used[k] & moving);
+    const std::size_t i =
+        rows.list != nullptr ? static_cast<std::size_t>(rows.list[k]) : rows.first + k;
+    simd::JointRow& row = rows_.lanes[i];
+    const Lanes crossed = static_cast<Lanes>((now[k] ^ row.below) & row.trains & moving);
     if (crossed != 0) {
       crossings_.push_back({static_cast<std::int32_t>(i), crossed, now[k]});
-      below_[i] ^= crossed;
-    }
-    const std::uint8_t holder = rows_.holder[i];
-    if (holder < lanes) {
-      held_out_[i] = dots[k * lanes + holder] + bias_[holder];
-      distances[k] = std::min(distances[k], std::abs(held_out_[i]));
+      row.below ^= crossed;
     }
     bounds_.set(i, distances[k]);
   }
+}
+
+void JointPaths::take_products(const RowList& rows, double* dots) const {
+  if (columns_.empty())
+    return task_.rows.dots_together(rows, together_.data(), dots);
+  ALPHAPATH_DISPATCH(dots_together_indicator)
+  (columns_.view(), rows, together_.data(), dots);
 }
 
 /// Where bounds left out rows, only the signs of their decision values are up to date.
@@ -121,15 +130,15 @@ void JointPaths::update_held_out() {
   alignas(64) double dots[margin_block * lanes];
   for (std::size_t first = 0; first < held_out_.size(); first += margin_block) {
     const std::size_t count = std::min(margin_block, held_out_.size() - first);
-    task_.rows.dots_together(all_rows(first, count), together_.data(), dots);
+    take_products(all_rows(first, count), dots);
     for (std::size_t k = 0; k < count; ++k)
-      if (const std::uint8_t holder = rows_.holder[first + k]; holder < lanes)
+      if (const std::uint8_t holder = rows_.lanes[first + k].holder; holder < lanes)
         held_out_[first + k] = dots[k * lanes + holder] + bias_[holder];
   }
 }
 
 bool JointPaths::is_common(const Crossing& c, Lanes moving) const {
-  const Lanes all = rows_.trains[static_cast<std::size_t>(c.row)] & moving;
+  const Lanes all = rows_.lanes[static_cast<std::size_t>(c.row)].trains & moving;
   const Lanes below = c.below & c.lanes;
   return c.lanes == all && (below == 0 || below == all);
 }
@@ -155,24 +164,36 @@ void JointPaths::apply_crossings(Lanes moving) {
           state(f).cross_alone(i, c.below >> f & 1u);
       }
     if (is_together) {
-      Common& common = common_[is_moving(rows_.holder[i]) ? rows_.holder[i] : lanes];
-      common.rows.push_back(c.row);
-      common.weights.push_back(is_below ? rows_.weights[i] : -rows_.weights[i]);
+      const std::size_t holder = rows_.lanes[i].holder;
+      const double weight = is_below ? rows_.weights[i] : -rows_.weights[i];
+      common_[is_moving(holder) ? holder : lanes].add(c.row, weight);
     }
   }
   if (goes_together)
     cross_together(moving);
 }
 
-void JointPaths::cross_together(Lanes moving) {
-  whole_.reset(whole_size(), true);
+/// moments_ and whole_ from the rows of common_.
+void JointPaths::sum_common(bool keeps_gram) {
+  whole_.reset(whole_size(), keeps_gram);
   for (std::size_t h = 0; h <= lanes; ++h) {
     if (common_[h].rows.empty())
       continue;
-    moments_[h].reset(whole_size(), true);
+    moments_[h].reset(whole_size(), keeps_gram);
     moments_[h].add(task_, common_[h].rows, common_[h].weights);
     whole_.add(moments_[h], 1.0);
   }
+}
+
+void JointPaths::clear_common() {
+  for (Common& common : common_) {
+    common.rows.clear();
+    common.weights.clear();
+  }
+}
+
+void JointPaths::cross_together(Lanes moving) {
+  sum_common(true);
   for (std::size_t f = 0; f < paths_.size(); ++f) {
     if (!(moving >> f & 1u))
       continue;
@@ -180,10 +201,7 @@ void JointPaths::cross_together(Lanes moving) {
     if (!common_[f].rows.empty())
       state(f).cross_together(moments_[f], -1.0);
   }
-  for (Common& common : common_) {
-    common.rows.clear();
-    common.weights.clear();
-  }
+  clear_common();
 }
 
 } // namespace alphapath

@@ -36,12 +36,20 @@ private:
   struct Common {
     std::vector<std::int32_t> rows;
     std::vector<double> weights; // negative for those that leave the parabola
+
+    void add(std::int32_t row, double weight) {
+      rows.push_back(row);
+      weights.push_back(weight);
+    }
   };
 
-  void move(Lanes moving);
+  Lanes move(Lanes moving, Watch& watch);
   void find_crossings(Lanes moving);
   void take_block(const RowList& rows, Lanes moving);
+  void take_products(const RowList& rows, double* dots) const;
   void update_held_out();
+  void sum_common(bool keeps_gram);
+  void clear_common();
   void apply_crossings(Lanes moving);
   bool is_common(const Crossing& crossing, Lanes moving) const;
   void cross_together(Lanes moving);
@@ -49,8 +57,8 @@ private:
   std::size_t whole_size() const { return task_.rows.n_columns() + has_bias_; }
 
   std::vector<std::unique_ptr<NewtonPath>> paths_;
-  std::vector<Lanes> below_; // the folds in which a row is below the kink
   bool needs_values_;
+  IndicatorColumns columns_;
   PathBounds bounds_;       // on the margins where a row is trained on, on 0 where it is held out
   Buffer<double> together_; // weights of all folds, lane by lane
   double bias_[simd::n_together] = {};

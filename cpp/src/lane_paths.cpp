@@ -14,10 +14,15 @@ constexpr std::size_t lanes = simd::n_together;
 // As in margins_newton.cpp.
 constexpr double least_progress = 1e-4;
 constexpr int max_halvings = 30;
-constexpr double step_accuracy = 0.01;
+constexpr double step_accuracy = 0.02;
 constexpr double enough = 0.9;
 // Single precision gains nothing more from longer runs.
 constexpr std::size_t max_products = 400;
+
+// Along the way through the last solutions: how far at most, in ways from one C to the next; the
+// share of its slope that may be left; evaluations of the slope.
+constexpr double longest_way = 4.0, flat_enough = 0.05;
+constexpr int max_tries = 12;
 
 constexpr int unfinished = -1;
 
@@ -34,8 +39,12 @@ LanePaths::LanePaths(const std::vector<MarginTask>& tasks, const NewtonPathOptio
     : FoldPaths(tasks, options), options_(options), tasks_(tasks),
       size_(task_.rows.n_columns() + options.has_bias), results_(tasks.size()),
       theta_(size_ * lanes), loss_gradient_(size_ * lanes), gradient_(size_ * lanes),
-      step_(size_ * lanes), place_of_(size_, -1), vectors_(5 * (size_ + 1) * lanes) {
+      step_(size_ * lanes), values_(task_.rows.size() * lanes), theta_before_(theta_.size()),
+      values_before_(values_.size()), parabola_(task_.rows.size() + 1),
+      parabola_weights_(parabola_.size() * lanes), place_of_(size_, -1),
+      vectors_(5 * (size_ + 1) * lanes) {
   std::fill_n(theta_.data(), theta_.size(), 0.0);
+  std::fill_n(values_.data(), values_.size(), 0.0);
   evaluate();
   measure(1.0);
   for (std::size_t f = 0; f < n_folds_; ++f)
@@ -52,6 +61,7 @@ std::vector<double> LanePaths::theta(std::size_t fold) const {
 std::vector<NewtonResult> LanePaths::solve(double C, Watch& watch) {
   std::fill(results_.begin(), results_.end(), NewtonResult{.status = unfinished});
   measure(C);
+  extrapolate(C);
   needs_double_ = 0;
   while (const Lanes moving = find_unfinished(C, watch)) {
     find_steps(C, moving);
@@ -61,53 +71,107 @@ std::vector<NewtonResult> LanePaths::solve(double C, Watch& watch) {
     for (std::size_t f = 0; f < n_folds_; ++f)
       if (has(needs_double_, f))
         solve_alone(f, C, watch);
+    take_values();
     evaluate();
   }
+  for (std::size_t i = 0; i < rows_.lanes.size(); ++i)
+    if (const std::uint8_t holder = rows_.lanes[i].holder; holder < lanes)
+      held_out_[i] = values_[i * lanes + holder];
   return results_;
 }
 
-/// Losses, their gradient and the rows on the parabola, at theta_.
-void LanePaths::evaluate() {
-  losses_ = {};
-  std::fill_n(loss_gradient_.data(), loss_gradient_.size(), 0.0);
-  parabola_.clear();
-  parabola_weights_.clear();
-  for (std::size_t first = 0; first < task_.rows.size(); first += margin_block)
-    take_block(first, std::min(margin_block, task_.rows.size() - first));
+/// The decision values at theta_.
+void LanePaths::take_values() {
+  const double* bias = has_bias_ ? theta_.data() + (size_ - 1) * lanes : nullptr;
+  task_.rows.dots_together(all_rows(0, task_.rows.size()), theta_.data(), values_.data());
+  for (std::size_t k = 0; bias != nullptr && k < values_.size(); k += lanes)
+    for (std::size_t f = 0; f < lanes; ++f)
+      values_[k + f] += bias[f];
 }
 
-void LanePaths::take_block(std::size_t first, std::size_t count) {
-  alignas(64) double values[margin_block * lanes]; // decision values, then slopes
-  const double* bias = has_bias_ ? theta_.data() + (size_ - 1) * lanes : nullptr;
-  task_.rows.dots_together(all_rows(first, count), theta_.data(), values);
-  for (std::size_t k = 0; k < count; ++k) {
-    const std::size_t i = first + k;
-    const double y = task_.labels[i], s = rows_.weights[i];
-    double* at = values + k * lanes;
-    if (bias != nullptr)
-      for (std::size_t f = 0; f < lanes; ++f)
-        at[f] += bias[f];
-    if (rows_.holder[i] < lanes)
-      held_out_[i] = at[rows_.holder[i]];
-    bool is_any = false;
-    float on[lanes];
-    for (std::size_t f = 0; f < lanes; ++f) {
-      const double trained = has(rows_.trains[i], f) ? s : 0.0;
-      const double left = std::max(1.0 - y * at[f], 0.0);
-      losses_[f] += trained * left * left;
-      at[f] = -2.0 * trained * y * left;
-      on[f] = left > 0.0 ? static_cast<float>(trained) : 0.0f;
-      is_any |= on[f] > 0.0f;
-    }
-    if (bias != nullptr)
-      for (std::size_t f = 0; f < lanes; ++f)
-        loss_gradient_[(size_ - 1) * lanes + f] += at[f];
-    if (is_any) {
-      parabola_.push_back(static_cast<std::int32_t>(i));
-      parabola_weights_.insert(parabola_weights_.end(), on, on + lanes);
+/// Losses, their gradient and the rows on the parabola, from the decision values.
+void LanePaths::evaluate() {
+  alignas(64) double slopes[margin_block * lanes];
+  simd::LaneSums sums{};
+  std::fill_n(loss_gradient_.data(), loss_gradient_.size(), 0.0);
+  n_parabola_ = 0;
+  for (std::size_t first = 0; first < task_.rows.size(); first += margin_block) {
+    const std::size_t count = std::min(margin_block, task_.rows.size() - first);
+    n_parabola_ += ALPHAPATH_DISPATCH(take_slopes)(
+        {rows_.lanes.data(), rows_.weights.data(), first, count}, values_.data() + first * lanes,
+        slopes, sums, parabola_.data() + n_parabola_,
+        parabola_weights_.data() + n_parabola_ * lanes);
+    task_.rows.add_together(first, count, slopes, loss_gradient_.data());
+  }
+  std::copy_n(sums.losses, lanes, losses_.at);
+  if (has_bias_)
+    std::copy_n(sums.slopes, lanes, loss_gradient_.data() + (size_ - 1) * lanes);
+}
+
+/// From the solution of the last C, at theta_, on along the way from the one before.
+void LanePaths::extrapolate(double C) {
+  PerFold length;
+  if (has_before_) {
+    PerFold linear, quadratic; // of 1/2 |theta|^2 along the way
+    for (std::size_t j = 0; j < theta_.size(); j += lanes)
+      for (std::size_t f = 0; f < lanes; ++f) {
+        const double change = theta_[j + f] - theta_before_[j + f];
+        linear[f] += theta_[j + f] * change;
+        quadratic[f] += change * change;
+      }
+    length = find_minimum_along(C, linear, quadratic);
+  }
+  const auto move_on = [&](Buffer<double>& now, Buffer<double>& before) {
+    for (std::size_t j = 0; j < now.size(); j += lanes)
+      for (std::size_t f = 0; f < lanes; ++f) {
+        const double last = now[j + f];
+        if (has_before_)
+          now[j + f] += length[f] * (last - before[j + f]);
+        before[j + f] = last;
+      }
+  };
+  move_on(theta_, theta_before_);
+  move_on(values_, values_before_);
+  if (has_before_) {
+    evaluate();
+    measure(C);
+  }
+  has_before_ = true;
+}
+
+/// Newton's method for the root of the slope of F, which rises; 0 where the path stays.
+LanePaths::PerFold LanePaths::find_minimum_along(double C, const PerFold& linear,
+                                                 const PerFold& quadratic) const {
+  PerFold t, low, high, first, slopes, curvatures;
+  Lanes moving = 0;
+  for (std::size_t f = 0; f < n_folds_; ++f) {
+    high[f] = longest_way;
+    if (!is_solved(f, C))
+      moving = with(moving, f);
+  }
+  for (int k = 0; k < max_tries && moving != 0; ++k) {
+    ALPHAPATH_DISPATCH(derive_along)
+    ({rows_.lanes.data(), rows_.weights.data(), 0, task_.rows.size()}, values_.data(),
+     values_before_.data(), t.at, slopes.at, curvatures.at);
+    for (std::size_t f = 0; f < n_folds_; ++f) {
+      if (!has(moving, f))
+        continue;
+      const double slope = linear[f] + t[f] * quadratic[f] + C * slopes[f];
+      const double curvature = quadratic[f] + C * curvatures[f];
+      first[f] = k == 0 ? -slope : first[f];
+      (slope < 0.0 ? low : high)[f] = t[f];
+      if (!(first[f] > 0.0) || std::abs(slope) <= flat_enough * first[f]) {
+        moving = static_cast<Lanes>(moving & ~(1u << f));
+        continue;
+      }
+      const double next = t[f] - slope / curvature;
+      t[f] = next > low[f] && next < high[f] ? next : 0.5 * (low[f] + high[f]);
     }
   }
-  task_.rows.add_together(first, count, values, loss_gradient_.data());
+  for (std::size_t f = 0; f < n_folds_; ++f)
+    if (has(moving, f))
+      t[f] = low[f];
+  return t;
 }
 
 /// F and its gradient from the losses, without a look at the data.
@@ -131,6 +195,10 @@ double LanePaths::largest_gradient(std::size_t f, double C) const {
   return std::isfinite(share) && share > 0.0 ? std::min(largest, share) : largest;
 }
 
+bool LanePaths::is_solved(std::size_t f, double C) const {
+  return std::sqrt(squares_[f]) <= largest_gradient(f, C);
+}
+
 Lanes LanePaths::find_unfinished(double C, Watch& watch) {
   Lanes moving = 0;
   const bool stops = watch.should_stop();
@@ -140,7 +208,7 @@ Lanes LanePaths::find_unfinished(double C, Watch& watch) {
       continue;
     result.objective = objective_[f];
     result.gap = 0.5 * squares_[f];
-    if (std::sqrt(squares_[f]) <= largest_gradient(f, C) || has(needs_double_, f))
+    if (is_solved(f, C) || has(needs_double_, f))
       result.status = static_cast<int>(Status::solved);
     else if (result.n_iter >= options_.max_iter)
       result.status = static_cast<int>(Status::iteration_limit);
@@ -155,9 +223,10 @@ Lanes LanePaths::find_unfinished(double C, Watch& watch) {
 
 /// A copy of the rows on the parabola over their own columns. Kept while they stay the same.
 void LanePaths::pack_parabola() {
-  if (packed_ == parabola_)
+  const auto end = parabola_.begin() + static_cast<std::ptrdiff_t>(n_parabola_);
+  if (std::equal(packed_.begin(), packed_.end(), parabola_.begin(), end))
     return;
-  packed_ = parabola_;
+  packed_.assign(parabola_.begin(), end);
   rows_packed_.clear();
   task_.rows.copy_rows(packed_, has_bias_, rows_packed_);
   for (std::int32_t j : columns_)
@@ -177,33 +246,35 @@ void LanePaths::pack_parabola() {
 void LanePaths::find_steps(double C, Lanes moving) {
   pack_parabola();
   const std::size_t m = columns_.size(), n = (m + 1) * lanes;
-  const simd::LaneVectors at{vectors_.data(),         vectors_.data() + n,
-                             vectors_.data() + 2 * n, vectors_.data() + 3 * n,
-                             vectors_.data() + 4 * n, m + 1};
+  const simd::LaneVectors at{vectors_.data(), vectors_.data() + n, vectors_.data() + 2 * n,
+                             vectors_.data() + 3 * n, m + 1};
   PerFold outside = squares_; // of the gradient in the columns that no row on the parabola has
-  std::fill_n(at.residual, n, 0.0f);
-  for (std::size_t f = 0; f < n_folds_; ++f) {
-    if (!has(moving, f))
-      continue;
-    for (std::size_t c = 0; c < m; ++c) {
+  PerFold used;               // 1 in the folds that move
+  for (std::size_t f = 0; f < n_folds_; ++f)
+    used[f] = has(moving, f);
+  for (std::size_t c = 0; c < m; ++c)
+    for (std::size_t f = 0; f < lanes; ++f) {
       const double g = gradient_[static_cast<std::size_t>(columns_[c]) * lanes + f];
-      at.residual[c * lanes + f] = static_cast<float>(-g);
+      at.residual(c)[f] = static_cast<float>(-used[f] * g);
       outside[f] -= g * g;
     }
+  for (std::size_t f = 0; f < lanes; ++f) {
     outside[f] = std::sqrt(std::max(outside[f], 0.0));
-    at.residual[m * lanes + f] = static_cast<float>(outside[f]);
+    at.residual(m)[f] = static_cast<float>(used[f] * outside[f]);
   }
   conjugate_residuals(at, C, moving);
-  for (std::size_t f = 0; f < n_folds_; ++f) {
-    const double share = outside[f] > 0.0 ? at.step[m * lanes + f] / outside[f] : 0.0;
-    for (std::size_t j = f; j < step_.size(); j += lanes)
-      step_[j] = -share * gradient_[j];
-    for (std::size_t c = 0; c < m; ++c)
+  PerFold share;
+  for (std::size_t f = 0; f < lanes; ++f)
+    share[f] = outside[f] > 0.0 ? at.step[m * lanes + f] / outside[f] : 0.0;
+  for (std::size_t j = 0; j < step_.size(); j += lanes)
+    for (std::size_t f = 0; f < lanes; ++f)
+      step_[j + f] = -share[f] * gradient_[j + f];
+  for (std::size_t c = 0; c < m; ++c)
+    for (std::size_t f = 0; f < lanes; ++f)
       step_[static_cast<std::size_t>(columns_[c]) * lanes + f] = at.step[c * lanes + f];
-  }
 }
 
-/// On entry at.residual is the right-hand side; on exit at.step solves H step = it, lane by lane,
+/// On entry the residual is the right-hand side; on exit at.step solves H step = it, lane by lane,
 /// to the accuracy that each fold needs.
 void LanePaths::conjugate_residuals(const simd::LaneVectors& at, double C, Lanes moving) {
   const std::size_t n = at.size * lanes;
@@ -212,12 +283,13 @@ void LanePaths::conjugate_residuals(const simd::LaneVectors& at, double C, Lanes
     goal[f] = std::max(step_accuracy * std::sqrt(squares_[f]), enough * largest_gradient(f, C));
   for (float* v : {at.step, at.direction, at.direction_image})
     std::fill_n(v, n, 0.0f);
+  for (std::size_t j = 0; j < at.size; ++j)
+    std::fill_n(at.image(j), lanes, 0.0f);
   alignas(64) float scale[lanes], ratio[lanes], length[lanes];
   std::fill_n(scale, lanes, static_cast<float>(2.0 * C));
   for (std::size_t k = 0; k < max_products && moving != 0; ++k) {
-    std::fill_n(at.image, n, 0.0f);
     ALPHAPATH_DISPATCH(multiply_together)
-    (rows_packed_.view(), rows_packed_.size(), parabola_weights_.data(), at.residual, at.image);
+    (rows_packed_.view(), rows_packed_.size(), parabola_weights_.data(), at);
     ALPHAPATH_DISPATCH(take_image)(at, scale, next.at);
     for (std::size_t f = 0; f < lanes; ++f)
       ratio[f] = k > 0 && curvature[f] > 0.0 ? static_cast<float>(next[f] / curvature[f]) : 0.0f;
@@ -245,14 +317,16 @@ void LanePaths::search_lines(double C, Lanes moving) {
   for (std::size_t f = 0; f < n_folds_; ++f) {
     length[f] = has(moving, f) ? 1.0 : 0.0;
     results_[f].n_iter += has(moving, f);
-    for (std::size_t j = f; j < step_.size(); j += lanes)
-      slope[f] += gradient_[j] * step_[j];
   }
+  for (std::size_t j = 0; j < step_.size(); j += lanes)
+    for (std::size_t f = 0; f < lanes; ++f)
+      slope[f] += gradient_[j + f] * step_[j + f];
   bool is_accepted = false;
   for (int n_halvings = 0; !is_accepted; ++n_halvings) {
     for (std::size_t j = 0; j < theta_.size(); j += lanes)
       for (std::size_t f = 0; f < lanes; ++f)
         theta_[j + f] = origin[j + f] + length[f] * step_[j + f];
+    take_values();
     evaluate();
     measure(C);
     is_accepted = true;

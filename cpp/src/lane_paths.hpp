@@ -1,12 +1,15 @@
 // Paths of several folds without second moments, for data of many columns.
 //
-// Newton's method as in margins_newton.hpp, all folds in step. The systems are solved by conjugate
-// residuals on a copy of the rows that are on the parabola in any fold, in single precision: what a
-// step loses by that, the next one makes up, since objective and gradient are taken in double.
+// Newton's method as in margins_newton.hpp, all folds in step. A C begins at the minimum along the
+// line through the solutions of the last two, for which their decision values are enough. The
+// systems are solved by conjugate residuals on a copy of the rows that are on the parabola in any
+// fold, in single precision: what a step loses by that, the next one makes up, since objective and
+// gradient are taken in double.
 #pragma once
 
 #include "buffer.hpp"
 #include "fold_paths.hpp"
+#include "simd/lane_loops.hpp"
 
 #include <vector>
 
@@ -28,10 +31,13 @@ private:
     double operator[](std::size_t f) const { return at[f]; }
   };
 
+  void take_values();
   void evaluate();
-  void take_block(std::size_t first, std::size_t count);
+  void extrapolate(double C);
+  PerFold find_minimum_along(double C, const PerFold& linear, const PerFold& quadratic) const;
   void measure(double C);
   double largest_gradient(std::size_t f, double C) const;
+  bool is_solved(std::size_t f, double C) const;
   Lanes find_unfinished(double C, Watch& watch);
   void pack_parabola();
   void find_steps(double C, Lanes moving);
@@ -48,11 +54,15 @@ private:
   PerFold zero_gradient_;                // as in NewtonPath
   // Lane by lane: theta, the gradient of the losses, that of F, and the step.
   Buffer<double> theta_, loss_gradient_, gradient_, step_;
+  Buffer<double> values_;                       // decision values at theta_, row by row
+  Buffer<double> theta_before_, values_before_; // at the solution of the C before the last
+  bool has_before_ = false;
   // The rows on the parabola in any fold, over the columns that they have; outside of these H is
   // the identity, and one more entry stands for all other columns.
-  std::vector<std::int32_t> parabola_;
+  std::vector<std::int32_t> parabola_; // the first n_parabola_
+  std::size_t n_parabola_ = 0;
   std::vector<float> parabola_weights_; // lane by lane; 0 where a fold does not have the row on it
-  std::vector<std::int32_t> packed_;    // the rows of `rows`
+  std::vector<std::int32_t> packed_;    // the rows of rows_packed_
   FloatRows rows_packed_;
   std::vector<std::int32_t> columns_;  // of the compact entries
   std::vector<std::int32_t> place_of_; // of a column among them, or -1

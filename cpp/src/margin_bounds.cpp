@@ -69,6 +69,16 @@ void MarginBounds::move_to(const double* w, double bias) {
   round_outwards();
 }
 
+void MarginBounds::follow(const MarginBounds& other) {
+  last_w_ = other.last_w_;
+  last_step_ = other.last_step_;
+  step_before_ = other.step_before_;
+  bias_ = other.bias_;
+  std::fill_n(reach_.data(), n_, static_cast<float>(never));
+  begin_path();
+  round_outwards();
+}
+
 double MarginBounds::distance_run() const {
   return path_ + std::abs(run_) + std::abs(drift_);
 }

@@ -39,6 +39,9 @@ public:
   /// w moves to a new place; what was proven for the old one may no longer be.
   void move_to(const double* w, double bias);
 
+  /// Goes where `other` is, by its steps; nothing is proven.
+  void follow(const MarginBounds& other);
+
   /// The plane of the last two steps, for which all rows get new references by set_along and set.
   struct Plane {
     const double* v;

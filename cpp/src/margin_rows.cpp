@@ -66,6 +66,11 @@ public:
 
   double norm(std::size_t i) const override { return length_of<T>({row(i), n_columns_}); }
 
+  void add_squares(std::size_t i, const std::int32_t* group, double* squares) const override {
+    for (std::size_t j = 0; j < n_columns_; ++j)
+      squares[group[j]] += double(row(i)[j]) * double(row(i)[j]);
+  }
+
   std::unique_ptr<MarginRows> pack(std::span<const std::int32_t> rows) const override {
     AlignedVector<T> values(rows.size() * n_columns_);
     for (std::size_t k = 0; k < rows.size(); ++k)
@@ -159,6 +164,11 @@ public:
     return length_of<T>({x_.values + x_.starts[i], length(i)});
   }
 
+  void add_squares(std::size_t i, const std::int32_t* group, double* squares) const override {
+    for (std::int64_t k = x_.starts[i]; k < x_.starts[i + 1]; ++k)
+      squares[group[x_.columns[k]]] += double(x_.values[k]) * double(x_.values[k]);
+  }
+
   std::unique_ptr<MarginRows> pack(std::span<const std::int32_t> rows) const override {
     std::size_t total = 0;
     for (std::int32_t i : rows)
@@ -243,6 +253,14 @@ public:
           g[x_.columns[l]] += factor * x_.values[l];
       }
     }
+  }
+
+  IndicatorColumns indicator_columns() const override {
+    const T* const end = x_.values + x_.starts[n_];
+    const bool has_ones = std::all_of(x_.values, end, [](T value) { return value == T(1); });
+    if (!has_ones || n_columns_ > 65536)
+      return {};
+    return {{x_.columns, x_.columns + x_.starts[n_]}, x_.starts};
   }
 
 private:

@@ -50,6 +50,16 @@ struct FloatRows {
   CsrRows<float> view() const { return {values.data(), columns.data(), starts.data()}; }
 };
 
+/// Rows of CSR of which every stored value is 1: their columns in 16 bits, a sixth of the memory
+/// that they are read from otherwise. No columns: there are other values, or too many columns.
+struct IndicatorColumns {
+  std::vector<std::uint16_t> columns;
+  simd::RowStarts starts{static_cast<const std::int32_t*>(nullptr)};
+
+  bool empty() const { return columns.empty(); }
+  simd::IndicatorRows view() const { return {columns.data(), starts}; }
+};
+
 class MarginRows {
 public:
   virtual ~MarginRows() = default;
@@ -58,6 +68,8 @@ public:
   std::size_t n_columns() const { return n_columns_; }
   /// Euclidean length of row i, from its values: who needs it often keeps it, as it needs it.
   virtual double norm(std::size_t i) const = 0;
+  /// squares[group[j]] += x_ij^2.
+  virtual void add_squares(std::size_t i, const std::int32_t* group, double* squares) const = 0;
   /// Stored values per row, on average.
   double row_length() const { return row_length_; }
 
@@ -75,6 +87,7 @@ public:
   virtual void add_rows(const RowList& rows, const double* coef, double* sum) const = 0;
   /// Coordinate steps of the dual over the rows, one after the other.
   virtual void sweep_dual(const RowList& rows, simd::DualSweep& sweep) const = 0;
+  virtual IndicatorColumns indicator_columns() const { return {}; }
   /// A copy of some rows, side by side in memory.
   virtual std::unique_ptr<MarginRows> pack(std::span<const std::int32_t> rows) const = 0;
   /// G += sum_k coef[k] x_k x_k' over the listed rows.

@@ -4,6 +4,7 @@
 // or leaves it, and gives all their loss and gradient at once. Rows on the parabola are computed at
 // every evaluation.
 
+#include "bounds_probe.hpp"
 #include "hot_rows.hpp"
 #include "margin_bounds.hpp"
 #include "margins.hpp"
@@ -17,37 +18,35 @@ namespace {
 
 // With more rows than this without proof a plain pass is cheaper.
 constexpr double max_unproven = 0.6;
-// Evaluations without bounds after a vain try, which costs about three passes, and their growth.
+// Evaluations without bounds after a vain try, and their growth.
 constexpr std::int64_t max_back_off = 64, back_off_growth = 4;
+// Bounds have paid for the references when they have spared this many margins for every row.
+constexpr double reference_cost = 3.0;
 // In rows examined, for every row there is.
 constexpr double rebuild_cost = 1.0;
 
 class LazySums final : public MarginSums {
 public:
   LazySums(const MarginTask& task, std::size_t n_threads, bool has_clusters)
-      : MarginSums(task), pass_(task, n_threads), bounds_(task.rows, has_clusters), hot_(task.rows),
-        segment_(task.rows.size(), Segment::absent), linear_sum_(task.rows.n_columns() + 1) {}
+      : MarginSums(task), has_clusters_(has_clusters), pass_(task, n_threads), probe_(task_),
+        hot_(task.rows), linear_sum_(task.rows.n_columns() + 1) {}
 
   double evaluate(const double* w, double b, double* gradient) override {
     ++counts_.n_evaluations;
-    const std::int64_t n = static_cast<std::int64_t>(task_.rows.size());
-    if (n_plain_ > 0) { // backing off: the bounds are not kept up
-      --n_plain_;
-      counts_.n_examined += n;
-      return pass_(w, b, gradient);
-    }
-    bounds_.move_to(w, b);
     if (!is_built_)
-      return rebuild(w, b, gradient);
-    const auto unproven = bounds_.find_unproven();
+      return evaluate_unbounded(w, b, gradient);
+    const std::int64_t n = static_cast<std::int64_t>(task_.rows.size());
+    bounds_->move_to(w, b);
+    const auto unproven = bounds_->find_unproven();
     if (static_cast<double>(unproven.size()) > max_unproven * static_cast<double>(n)) {
       is_built_ = false;
-      n_plain_ = back_off_ - 1;
-      back_off_ = std::min(back_off_growth * back_off_, max_back_off);
-      counts_.n_examined += n;
-      return pass_(w, b, gradient);
+      probe_.bounds().follow(*bounds_);
+      back_off();
+      return evaluate_plainly(w, b, gradient);
     }
-    back_off_ = 1;
+    spared_ += n - static_cast<std::int64_t>(unproven.size());
+    if (static_cast<double>(spared_) > reference_cost * static_cast<double>(n))
+      back_off_ = 1;
     if (wants_rebuild(static_cast<double>(unproven.size())))
       return rebuild(w, b, gradient);
     counts_.n_examined += static_cast<std::int64_t>(unproven.size());
@@ -59,6 +58,40 @@ public:
   }
 
 private:
+  /// Plain passes. Once enough of them are over, a sample of the rows gets references; where these
+  /// prove enough at the next evaluation, all rows do.
+  double evaluate_unbounded(const double* w, double b, double* gradient) {
+    probe_.bounds().move_to(w, b);
+    if (n_plain_ > 0) {
+      --n_plain_;
+    } else if (!is_probing_) {
+      probe_.take_references(w, b);
+      counts_.n_examined += static_cast<std::int64_t>(probe_.size());
+      is_probing_ = true;
+    } else {
+      is_probing_ = false;
+      if (probe_.share_unproven() <= max_unproven) {
+        if (!bounds_)
+          bounds_ = std::make_unique<MarginBounds>(task_.rows, has_clusters_);
+        bounds_->follow(probe_.bounds());
+        spared_ = 0;
+        return rebuild(w, b, gradient);
+      }
+      back_off();
+    }
+    return evaluate_plainly(w, b, gradient);
+  }
+
+  double evaluate_plainly(const double* w, double b, double* gradient) {
+    counts_.n_examined += static_cast<std::int64_t>(task_.rows.size());
+    return pass_(w, b, gradient);
+  }
+
+  void back_off() {
+    n_plain_ = back_off_ - 1;
+    back_off_ = std::min(back_off_growth * back_off_, max_back_off);
+  }
+
   /// The paper's rule for sorting again: what was examined beyond the best since the last rebuild
   /// has come to cost as much as a rebuild.
   bool wants_rebuild(double n_unproven) {
@@ -71,13 +104,13 @@ private:
   double rebuild(const double* w, double b, double* gradient) {
     ++counts_.n_sorts;
     counts_.n_examined += static_cast<std::int64_t>(task_.rows.size());
-    std::fill(segment_.begin(), segment_.end(), Segment::absent);
+    segment_.assign(task_.rows.size(), Segment::absent);
     std::fill(linear_sum_.begin(), linear_sum_.end(), 0.0);
     linear_weight_ = 0.0;
     is_built_ = true;
     excess_ = 0.0;
     best_ = static_cast<double>(task_.rows.size());
-    plane_ = bounds_.begin_plane();
+    plane_ = bounds_->begin_plane();
     std::fill_n(gradient, linear_sum_.size(), 0.0);
     const double value = examine({&task_.rows, all_rows(0, task_.rows.size()), {}}, w, b, gradient);
     plane_ = {nullptr, nullptr};
@@ -137,7 +170,7 @@ private:
         coef[k] = s * y * task_.loss.slope(m);
         gradient[d] += coef[k];
       }
-      set_bound(i, now, m, y);
+      set_reference(*bounds_, i, task_.loss, now, m, y);
     }
     if (has_entries)
       part.store->add_rows(part.rows, enters, linear_sum_.data());
@@ -151,32 +184,23 @@ private:
     task_.rows.dots(rows, plane_.v, along);
     task_.rows.dots(rows, plane_.u, across);
     for (std::size_t k = 0; k < rows.count; ++k)
-      bounds_.set_along(rows.first + k, along[k], across[k]);
+      bounds_->set_along(rows.first + k, along[k], across[k]);
   }
 
-  void set_bound(std::size_t i, Segment now, double m, double y) {
-    switch (now) {
-    case Segment::flat:
-      return bounds_.set(i, m - task_.loss.high, y);
-    case Segment::linear:
-      return bounds_.set(i, task_.loss.low - m, -y);
-    case Segment::quadratic:
-      return bounds_.set(i, MarginBounds::never, y);
-    case Segment::absent:
-      return bounds_.set(i, MarginBounds::always, y);
-    }
-  }
-
+  bool has_clusters_;
   FullPass pass_;
-  MarginBounds bounds_;
+  BoundsProbe probe_;
+  std::unique_ptr<MarginBounds> bounds_; // null until they first promised to pay
   HotRows hot_;
   std::vector<Segment> segment_;
   std::vector<double> linear_sum_; // S, and last sum s_i y_i
   double linear_weight_ = 0.0;     // sum s_i
   bool is_built_ = false;
+  bool is_probing_ = false;                     // the sample has references
   MarginBounds::Plane plane_{nullptr, nullptr}; // not null while it is being taken up
-  double best_ = 0.0;   // fewest rows examined at once since the last rebuild
-  double excess_ = 0.0; // rows examined beyond that
+  double best_ = 0.0;       // fewest rows examined at once since the last rebuild
+  double excess_ = 0.0;     // rows examined beyond that
+  std::int64_t spared_ = 0; // margins, since the bounds were last taken up
   std::int64_t n_plain_ = 0;
   std::int64_t back_off_ = 1;
 };

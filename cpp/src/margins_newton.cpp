@@ -44,12 +44,22 @@ double share_of_rarer_class(const MarginTask& task) {
   return total > 0.0 ? std::min(positive, total - positive) / total : 0.0;
 }
 
-NewtonPath::NewtonPath(const MarginTask& task, const NewtonPathOptions& options, const double* gram,
-                       std::shared_ptr<GramFactor> factor)
-    : options_(options), state_(task, options.has_bias, options.keeps_gram, gram, options.is_joint),
-      factor_(factor ? std::move(factor) : std::make_shared<GramFactor>()) {
+NewtonPath::NewtonPath(const MarginTask& task, const NewtonPathOptions& options, const double* gram)
+    : options_(options), state_(task, options.has_bias, options.keeps_gram, gram),
+      factor_(std::make_shared<GramFactor>()), is_joint_(false) {
+  measure_zero();
+}
+
+NewtonPath::NewtonPath(const MarginTask& task, const NewtonPathOptions& options,
+                       ParabolaMoments start, std::shared_ptr<GramFactor> factor)
+    : options_(options), state_(task, options.has_bias, std::move(start)),
+      factor_(std::move(factor)), is_joint_(true) {
+  measure_zero();
+}
+
+void NewtonPath::measure_zero() {
   state_.evaluate(gradient_);
-  zero_gradient_ = norm(gradient_) * share_of_rarer_class(task);
+  zero_gradient_ = norm(gradient_) * share_of_rarer_class(state_.task());
 }
 
 double NewtonPath::penalty(std::size_t j) const {
@@ -143,16 +153,16 @@ void NewtonPath::take(std::size_t n_crossed) {
   const bool has_gained =
       rise <= level * std::abs(start_objective_) && size <= enough_gain * least_size_;
   const bool is_minimum =
-      n_halvings_ > 0 && !options_.is_joint && rise <= loose_level * std::abs(start_objective_);
+      n_halvings_ > 0 && !is_joint_ && rise <= loose_level * std::abs(start_objective_);
   if (result_.objective > wanted && !has_gained && !is_minimum && n_halvings_ < max_halvings) {
-    length_ = n_halvings_ > 0 || options_.is_joint ? 0.5 * length_ : find_minimum_along();
+    length_ = n_halvings_ > 0 || is_joint_ ? 0.5 * length_ : find_minimum_along();
     ++n_halvings_;
     return;
   }
   needs_step_ = true;
   is_exact_ = is_fresh_ && length_ == 1.0 && n_crossed_ == 0 && damping_ == 0.0;
   least_size_ = std::min(least_size_, size);
-  const double least_fall = options_.is_joint ? 0.0 : 1e-13 * std::abs(start_objective_);
+  const double least_fall = is_joint_ ? 0.0 : 1e-13 * std::abs(start_objective_);
   if (rise < -least_fall || has_gained || is_exact_) {
     n_level_ = 0;
     return;

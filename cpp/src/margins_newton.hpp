@@ -36,7 +36,6 @@ struct NewtonPathOptions {
   double bias_penalty = 1.0; // 0: free
   bool keeps_gram = true;
   bool are_signs_enough = false; // of held-out decision values, for paths side by side
-  bool is_joint = false;         // moved together with others: no bounds of its own
   double tol = 1e-6;             // of the gap, relative to F
   // Of the gradient norm, relative to that at theta = 0 times the share of the rarer class: the
   // rule of LIBLINEAR, which is the stricter one where C is small.
@@ -61,9 +60,10 @@ double share_of_rarer_class(const MarginTask& task);
 
 class NewtonPath {
 public:
-  /// `factor`: shared with other paths, or null.
-  NewtonPath(const MarginTask& task, const NewtonPathOptions& options, const double* gram,
-             std::shared_ptr<GramFactor> factor = nullptr);
+  NewtonPath(const MarginTask& task, const NewtonPathOptions& options, const double* gram);
+  /// Moved together with others, with which it shares the factor. `start`: as for SegmentState.
+  NewtonPath(const MarginTask& task, const NewtonPathOptions& options, ParabolaMoments start,
+             std::shared_ptr<GramFactor> factor);
 
   NewtonResult solve(double C, Watch& watch);
 
@@ -79,6 +79,7 @@ public:
   const SegmentState& state() const { return state_; }
 
 private:
+  void measure_zero();
   double evaluate(double C, std::vector<double>& gradient) const;
   double largest_gradient() const;
   bool is_small_enough(double size) const;
@@ -96,6 +97,7 @@ private:
   NewtonPathOptions options_;
   SegmentState state_;
   std::shared_ptr<GramFactor> factor_;
+  bool is_joint_;
   ParabolaSystem parabola_;
   NewtonResult result_;
   double C_ = 1.0;

@@ -1,8 +1,8 @@
 #include "margins_pegasos.hpp"
 
 #include "alphapath/box_problem.hpp"
-#include "simd/isa.hpp"
 #include "split_mix.hpp"
+#include "stored_margins.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -17,79 +17,8 @@ constexpr double least_promise = 0.4;
 constexpr double least_pruned = 0.2;
 // Margins of all rows cost as much as this many steps; how many such costs between two looks.
 constexpr double patience = 2.0;
-
-/// The bounds of Algorithm 3: margins of all rows under a stored w', b'.
-///
-/// A step of Pegasos shrinks w as a whole, which changes all margins in proportion: so w is
-/// compared with the nearest multiple of w'. What a sampled row needs lies side by side, since the
-/// samples are scattered: reading it must cost less than the row.
-class StoredMargins {
-public:
-  StoredMargins(const MarginTask& task)
-      : task_(task), w_(task.rows.n_columns()), rows_(task.rows.size()) {
-    for (std::size_t i = 0; i < rows_.size(); ++i)
-      rows_[i].norm =
-          static_cast<float>(std::copysign(task.rows.norm(i) * (1.0 + 1e-6), task.labels[i]));
-  }
-
-  void store(const std::vector<double>& theta) {
-    remember(theta);
-    const std::size_t n = rows_.size();
-    std::vector<double> dots(margin_block);
-    for (std::size_t first = 0; first < n; first += margin_block) {
-      const RowList rows = all_rows(first, std::min(margin_block, n - first));
-      task_.rows.dots(rows, theta.data(), dots.data());
-      for (std::size_t k = 0; k < rows.count; ++k)
-        rows_[first + k].margin = static_cast<float>(task_.labels[first + k] * dots[k]);
-    }
-  }
-
-  /// Only the place, to see later how far w went.
-  void remember(const std::vector<double>& theta) {
-    std::copy_n(theta.begin(), w_.size(), w_.begin());
-    squares_ = dot_product(w_.data(), w_.data(), w_.size());
-  }
-
-  /// w moved to theta.
-  void move_to(const std::vector<double>& theta) {
-    const double common = dot_product(theta.data(), w_.data(), w_.size());
-    const double scale = squares_ > 0.0 ? common / squares_ : 0.0;
-    const double squares = ALPHAPATH_DISPATCH(squared_distance)(theta.data(), scale, w_.data(), 0.0,
-                                                                w_.data(), w_.size());
-    distance_ = std::sqrt(squares);
-    scale_ = static_cast<float>(scale);
-    reach_ = static_cast<float>(distance_ * (1.0 + 1e-6));
-    bias_ = static_cast<float>(theta.back());
-  }
-
-  double distance() const { return distance_; }
-  double norm(std::size_t i) const { return std::abs(rows_[i].norm); }
-
-  /// +1: surely beyond 1; -1: surely before it; 0: not known. Floats are rounded against the proof.
-  int side_of(std::size_t i) const {
-    const Row& row = rows_[i];
-    const float m = scale_ * row.margin;
-    const float away = m - 1.0f + std::copysign(bias_, bias_ * row.norm);
-    const float reach =
-        reach_ * std::abs(row.norm) + 1e-6f * (2.0f + std::abs(m) + std::abs(bias_));
-    return static_cast<int>(away > reach) - static_cast<int>(away < -reach);
-  }
-
-private:
-  struct Row {
-    float margin = 0.0f; // y w'x, without the bias
-    float norm = 0.0f;   // its sign is y
-  };
-
-  const MarginTask& task_;
-  std::vector<double> w_;
-  double squares_ = 0.0;
-  std::vector<Row> rows_;
-  double distance_ = 0.0;
-  float scale_ = 0.0f;
-  float reach_ = 0.0f;
-  float bias_ = 0.0f;
-};
+// By how much longer the next look is put off after bounds that did not pay.
+constexpr std::int64_t back_off = 4;
 
 class Pegasos {
 public:
@@ -162,6 +91,7 @@ private:
     task_.rows.add_rows({sample_.data(), 0, n_lines}, coef_.data(), sum_.data());
     pruned_last_ = static_cast<double>(sample_.size() - n_wanted);
     pruned_since_ += pruned_last_;
+    earned_ += pruned_last_;
     ++steps_since_;
     result_.n_pruned += static_cast<std::int64_t>(sample_.size() - n_wanted);
     add_plainly(wanted_.data(), n_wanted);
@@ -211,11 +141,13 @@ private:
     for (std::size_t k = 0; k < sample_.size(); ++k) {
       const std::size_t i = static_cast<std::size_t>(sample_[k]);
       const double m = task_.labels[i] * (dots_[k] + bias);
-      n_spared += std::abs(m - 1.0) > stored_.distance() * stored_.norm(i);
+      n_spared += std::abs(m - 1.0) > stored_.reach_of(i);
     }
     stored_.remember(result_.theta);
-    if (static_cast<double>(n_spared) > least_promise * static_cast<double>(sample_.size()))
+    if (static_cast<double>(n_spared) > least_promise * static_cast<double>(sample_.size())) {
+      earned_ = 0.0;
       take_margins();
+    }
   }
 
   void take_margins() {
@@ -233,6 +165,7 @@ private:
     const double best = pruned_since_ - static_cast<double>(steps_since_) * pruned_last_;
     if (pruned_last_ < least_pruned * static_cast<double>(options_.n_sampled)) {
       is_bounding_ = false;
+      period_ *= earned_ < n ? back_off : 1; // the margins of all rows did not pay
       stored_.remember(result_.theta);
     } else if (best > n) {
       take_margins();
@@ -251,7 +184,8 @@ private:
   std::uint64_t random_ = 0;
   std::int64_t period_ = 16;
   bool is_bounding_ = false;
-  double pruned_since_ = 0.0;
+  double earned_ = 0.0;       // margins spared since the bounds were taken up
+  double pruned_since_ = 0.0; // since the margins of all rows were taken
   double pruned_last_ = 0.0;
   std::int64_t steps_since_ = 0;
   PegasosResult result_;

@@ -65,17 +65,21 @@ void ParabolaMoments::add(const ParabolaMoments& other, double sign) {
 }
 
 SegmentState::SegmentState(const MarginTask& task, bool has_bias, bool keeps_gram,
-                           const double* gram, bool is_joint)
+                           const double* gram)
     : task_(task), has_bias_(has_bias), keeps_gram_(keeps_gram),
-      sums_rows_(!keeps_gram || is_narrow()), segment_(task.rows.size(), Segment::absent),
-      theta_(task.rows.n_columns() + has_bias), line_sum_(theta_.size()) {
-  if (is_joint)
-    for (std::size_t i = 0; i < segment_.size(); ++i)
-      segment_[i] = task.weights[i] > 0.0 ? Segment::quadratic : Segment::absent;
-  else
-    bounds_ = std::make_unique<PathBounds>(task.rows, has_bias);
-  parabola_gradient_.resize(theta_.size());
+      sums_rows_(!keeps_gram || is_narrow()),
+      bounds_(std::make_unique<PathBounds>(task.rows, has_bias)),
+      segment_(task.rows.size(), Segment::absent), theta_(task.rows.n_columns() + has_bias),
+      line_sum_(theta_.size()), parabola_gradient_(theta_.size()) {
   rebuild(gram);
+}
+
+SegmentState::SegmentState(const MarginTask& task, bool has_bias, ParabolaMoments start)
+    : task_(task), has_bias_(has_bias), keeps_gram_(true), sums_rows_(false),
+      segment_(task.rows.size()), theta_(start.sum.size()), line_sum_(theta_.size()),
+      parabola_(std::move(start)), parabola_gradient_(theta_.size()) {
+  for (std::size_t i = 0; i < segment_.size(); ++i)
+    segment_[i] = task.weights[i] > 0.0 ? Segment::quadratic : Segment::absent;
 }
 
 void SegmentState::set_loss(const MarginLoss& loss) {
@@ -92,7 +96,7 @@ void SegmentState::rebuild(const double* gram) {
   const bool skips_gram = gram != nullptr && task_.loss.segment(0.0) == Segment::quadratic;
   if (skips_gram)
     parabola_.gram.clear();
-  if (!bounds_) { // a joint state begins on the parabola, and who moves it decides on the segments
+  if (!bounds_) { // who moves a joint state decides on the segments
     add_parabola_moments();
   } else {
     std::fill(segment_.begin(), segment_.end(), Segment::absent);

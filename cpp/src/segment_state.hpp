@@ -49,9 +49,11 @@ class SegmentState {
 public:
   /// theta = 0 to begin with. `gram`: sum s x x' over all rows of positive weight where the caller
   /// has it (lower triangle, row-major, row by row of `size()`), for losses that begin on the
-  /// parabola; null: computed. `is_joint`: no bounds are kept, and it moves by joint moves only.
-  SegmentState(const MarginTask& task, bool has_bias, bool keeps_gram, const double* gram,
-               bool is_joint = false);
+  /// parabola; null: computed.
+  SegmentState(const MarginTask& task, bool has_bias, bool keeps_gram, const double* gram);
+  /// A joint state: no bounds are kept, and it moves by joint moves only. `start`: the moments of
+  /// all rows of positive weight, on the parabola, with G.
+  SegmentState(const MarginTask& task, bool has_bias, ParabolaMoments start);
 
   std::size_t size() const { return theta_.size(); }
   const std::vector<double>& theta() const { return theta_; }

@@ -80,7 +80,8 @@ TEST(jumps_leave_nothing_proven) {
       CHECK(is_close(value, direct, 1e-10 * (1 + std::abs(direct))));
       CHECK(largest_difference(gradient, expected) <= 1e-10 * total(data.weights));
     }
-    CHECK(sums->counts().n_examined <= 40 * static_cast<std::int64_t>(n));
+    // One pass a jump, and the few samples on which the bounds were tried.
+    CHECK(sums->counts().n_examined <= 41 * static_cast<std::int64_t>(n));
   }
 }
 

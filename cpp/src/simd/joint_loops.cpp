@@ -13,6 +13,10 @@ namespace ALPHAPATH_ISA {
 
 namespace {
 
+std::size_t row_at(const RowList& rows, std::size_t k) {
+  return rows.list != nullptr ? static_cast<std::size_t>(rows.list[k]) : rows.first + k;
+}
+
 typedef double vtogether __attribute__((vector_size(n_together * sizeof(double))));
 
 template <class T> vtogether dot_together(const DenseRows<T>& x, std::size_t row, const double* w) {
@@ -42,9 +46,7 @@ template <class T> vtogether dot_together(const CsrRows<T>& x, std::size_t row, 
 template <class Rows>
 void take_together(const Rows& x, const RowList& rows, const double* w, double* out) {
   for (std::size_t k = 0; k < rows.count; ++k) {
-    const std::size_t i =
-        rows.list != nullptr ? static_cast<std::size_t>(rows.list[k]) : rows.first + k;
-    store(out + k * n_together, dot_together(x, i, w));
+    store(out + k * n_together, dot_together(x, row_at(rows, k), w));
   }
 }
 
@@ -77,36 +79,29 @@ void add_all_together(const Rows& x, std::size_t first, std::size_t count, const
   }
 }
 
-typedef float flanes __attribute__((vector_size(n_together * sizeof(float))));
-
-vtogether to_double(flanes v) {
-  return __builtin_convertvector(v, vtogether);
-}
-
 struct Below {
   std::uint8_t bits;
   double distance;
 };
 
-/// Which lanes are below the kink; how far the nearest of those used is from it.
-Below compare(vtogether margins, double kink, std::uint8_t used) {
+/// Which lanes are below the kink; how far the nearest of those that train is from it, or that
+/// which holds the row out from 0.
+Below compare(vtogether margins, double kink, const JointRow& row) {
   constexpr double far = std::numeric_limits<double>::infinity();
-#if defined(__AVX512F__)
   const vtogether left = margins - kink;
-  const vtogether sizes = left < 0.0 ? -left : left;
-  const vtogether counted =
-      (vtogether)_mm512_mask_mov_pd(_mm512_set1_pd(far), used, (__m512d)sizes);
-  double nearest = far;
-  for (std::size_t f = 0; f < n_together; ++f)
-    nearest = counted[f] < nearest ? counted[f] : nearest;
-  return {_mm512_cmp_pd_mask((__m512d)left, _mm512_setzero_pd(), _CMP_LT_OQ), nearest};
+#if defined(__AVX512F__)
+  const __mmask8 held = static_cast<__mmask8>(1u << row.holder); // none where it is n_together
+  __m512d sizes = _mm512_mask_abs_pd(_mm512_set1_pd(far), row.trains, (__m512d)left);
+  sizes = _mm512_mask_abs_pd(sizes, held, (__m512d)margins);
+  return {_mm512_cmp_pd_mask((__m512d)left, _mm512_setzero_pd(), _CMP_LT_OQ),
+          _mm512_reduce_min_pd(sizes)};
 #else
   Below below{0, far};
   for (std::size_t f = 0; f < n_together; ++f) {
-    const double left = margins[f] - kink;
-    below.bits = static_cast<std::uint8_t>(below.bits | (left < 0.0) << f);
-    const double size = left < 0.0 ? -left : left;
-    if ((used >> f & 1u) && size < below.distance)
+    below.bits = static_cast<std::uint8_t>(below.bits | (left[f] < 0.0) << f);
+    const double from = f == row.holder ? margins[f] : left[f];
+    const double size = from < 0.0 ? -from : from;
+    if ((f == row.holder || (row.trains >> f & 1u)) && size < below.distance)
       below.distance = size;
   }
   return below;
@@ -129,14 +124,38 @@ ALPHAPATH_DEFINE(csr_f32, CsrRows<float>)
 ALPHAPATH_DEFINE(csr_f64, CsrRows<double>)
 #undef ALPHAPATH_DEFINE
 
-void find_below(const double* dots, const JointKink& kink, std::size_t count, std::uint8_t* bits,
-                double* distances) {
+void dots_together_indicator(const IndicatorRows& x, const RowList& rows, const double* w,
+                             double* out) {
+  const auto weights = [&](std::size_t k) {
+    return load<vtogether>(w + static_cast<std::size_t>(x.columns[k]) * n_together);
+  };
+  for (std::size_t r = 0; r < rows.count; ++r) {
+    const std::size_t row = row_at(rows, r);
+    const std::size_t end = static_cast<std::size_t>(x.starts[row + 1]);
+    std::size_t k = static_cast<std::size_t>(x.starts[row]);
+    vtogether even{}, odd{};
+    for (; k + 2 <= end; k += 2) {
+      even += weights(k);
+      odd += weights(k + 1);
+    }
+    if (k < end)
+      even += weights(k);
+    store(out + r * n_together, even + odd);
+  }
+}
+
+void find_below(const double* dots, const JointKink& kink, const RowList& rows, std::uint8_t* bits,
+                double* distances, double* held_out) {
   const vtogether bias = load<vtogether>(kink.bias);
-  for (std::size_t k = 0; k < count; ++k) {
-    const vtogether margins = kink.labels[k] * (load<vtogether>(dots + k * n_together) + bias);
-    const Below below = compare(margins, kink.at, kink.used[k]);
+  for (std::size_t k = 0; k < rows.count; ++k) {
+    const std::size_t i = row_at(rows, k);
+    const JointRow& row = kink.rows[i];
+    const vtogether values = load<vtogether>(dots + k * n_together) + bias;
+    const Below below = compare(static_cast<double>(row.label) * values, kink.at, row);
     bits[k] = below.bits;
     distances[k] = below.distance;
+    if (row.holder < n_together)
+      held_out[i] = dots[k * n_together + row.holder] + kink.bias[row.holder];
   }
 }
 
@@ -157,74 +176,6 @@ std::size_t scan_reach(const float* reach, const float* norm, std::size_t n, flo
       out[n_found++] = static_cast<std::int32_t>(first) + __builtin_ctz(bits);
   }
   return n_found;
-}
-
-void multiply_together(const CsrRows<float>& x, std::size_t n, const float* weights, const float* v,
-                       float* __restrict out) {
-  const float* const values = x.values;
-  const std::int32_t* const columns = x.columns;
-  const auto place = [&](std::size_t k) {
-    return static_cast<std::size_t>(columns[k]) * n_together;
-  };
-  const auto add_to = [&](std::size_t k, flanes coef) {
-    float* at = out + place(k);
-    store(at, load<flanes>(at) + values[k] * coef);
-  };
-  std::size_t end = static_cast<std::size_t>(x.starts[0]);
-  for (std::size_t row = 0; row < n; ++row) {
-    const std::size_t first = end;
-    end = static_cast<std::size_t>(x.starts[row + 1]);
-    flanes sums[4] = {};
-    std::size_t k = first;
-    for (; k + 4 <= end; k += 4)
-      for (std::size_t r = 0; r < 4; ++r)
-        sums[r] += values[k + r] * load<flanes>(v + place(k + r));
-    for (; k < end; ++k)
-      sums[0] += values[k] * load<flanes>(v + place(k));
-    const flanes coef =
-        load<flanes>(weights + row * n_together) * ((sums[0] + sums[1]) + (sums[2] + sums[3]));
-    for (k = first; k + 4 <= end; k += 4)
-      for (std::size_t r = 0; r < 4; ++r)
-        add_to(k + r, coef);
-    for (; k < end; ++k)
-      add_to(k, coef);
-  }
-}
-
-void take_image(const LaneVectors& at, const float* scale, double* dots) {
-  const flanes c = load<flanes>(scale);
-  vtogether sum{};
-  for (std::size_t j = 0; j < at.size * n_together; j += n_together) {
-    const flanes r = load<flanes>(at.residual + j);
-    const flanes image = r + c * load<flanes>(at.image + j);
-    store(at.image + j, image);
-    sum += to_double(r) * to_double(image);
-  }
-  store(dots, sum);
-}
-
-void turn_direction(const LaneVectors& at, const float* ratio, double* squares) {
-  const flanes c = load<flanes>(ratio);
-  vtogether sum{};
-  for (std::size_t j = 0; j < at.size * n_together; j += n_together) {
-    const flanes image = load<flanes>(at.image + j) + c * load<flanes>(at.direction_image + j);
-    store(at.direction + j, load<flanes>(at.residual + j) + c * load<flanes>(at.direction + j));
-    store(at.direction_image + j, image);
-    sum += to_double(image) * to_double(image);
-  }
-  store(squares, sum);
-}
-
-void advance(const LaneVectors& at, const float* length, double* squares) {
-  const flanes c = load<flanes>(length);
-  vtogether sum{};
-  for (std::size_t j = 0; j < at.size * n_together; j += n_together) {
-    const flanes r = load<flanes>(at.residual + j) - c * load<flanes>(at.direction_image + j);
-    store(at.step + j, load<flanes>(at.step + j) + c * load<flanes>(at.direction + j));
-    store(at.residual + j, r);
-    sum += to_double(r) * to_double(r);
-  }
-  store(squares, sum);
 }
 
 } // namespace ALPHAPATH_ISA

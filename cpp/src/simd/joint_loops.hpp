@@ -8,22 +8,24 @@ namespace alphapath::simd {
 /// Models whose products with a row are taken together.
 inline constexpr std::size_t n_together = 8;
 
+/// What a row is to the models: y, a bit for each lane that trains on it, the lane that holds it
+/// out (n_together: none), and a bit for each lane in which it was last seen below the kink.
+struct JointRow {
+  std::int8_t label;
+  std::uint8_t trains, holder, below;
+};
+
 /// Where the margins of some rows are compared, lane by lane.
 struct JointKink {
   double at;
-  const double* bias;       // n_together
-  const double* labels;     // one a row
-  const std::uint8_t* used; // one a row: a bit for each lane that counts
+  const double* bias;   // n_together
+  const JointRow* rows; // of all rows
 };
 
-/// The vectors of conjugate residuals, `size` entries of n_together lanes each.
-struct LaneVectors {
-  float* step;
-  float* residual;
-  float* direction;
-  float* direction_image; // H direction
-  float* image;           // G residual, then H residual
-  std::size_t size;
+/// CSR rows of which every stored value is 1.
+struct IndicatorRows {
+  const std::uint16_t* columns;
+  RowStarts starts;
 };
 
 #define ALPHAPATH_DECLARE_TOGETHER(name, Rows)                                                     \
@@ -39,21 +41,18 @@ struct LaneVectors {
   ALPHAPATH_DECLARE_TOGETHER(dense_f64, DenseRows<double>)                                         \
   ALPHAPATH_DECLARE_TOGETHER(csr_f32, CsrRows<float>)                                              \
   ALPHAPATH_DECLARE_TOGETHER(csr_f64, CsrRows<double>)                                             \
-  /* Bit f of bits[k]: whether the margin labels[k] (dots[k * n_together + f] + bias[f]) is below  \
-     kink; distances[k]: how far the nearest of those in the lanes used[k] is from it. */          \
-  void find_below(const double* dots, const JointKink& kink, std::size_t count,                    \
-                  std::uint8_t* bits, double* distances);                                          \
+  void dots_together_indicator(const IndicatorRows& x, const RowList& rows, const double* w,       \
+                               double* out);                                                       \
+  /* Bit f of bits[k]: whether the margin of the k-th listed row, y (dots[k * n_together + f] +    \
+     bias[f]), is below the kink. held_out[i]: the decision value of row i where it is held out.   \
+     distances[k]: how far the nearest margin of the lanes that train on the row is from the kink, \
+     or its held-out value from 0. */                                                              \
+  void find_below(const double* dots, const JointKink& kink, const RowList& rows,                  \
+                  std::uint8_t* bits, double* distances, double* held_out);                        \
   /* The rows with reach[i] - norm[i] path <= 0, in order; returns how many. Arrays padded to 16.  \
    */                                                                                              \
   std::size_t scan_reach(const float* reach, const float* norm, std::size_t n, float path,         \
                          std::int32_t* out);                                                       \
-  /* out_f += sum_k weights[k * n_together + f] x_k (x_k'v_f) over n rows. */                      \
-  void multiply_together(const CsrRows<float>& x, std::size_t n, const float* weights,             \
-                         const float* v, float* out);                                              \
-  /* Conjugate residuals, a step of each lane; see lane_paths.cpp. */                              \
-  void take_image(const LaneVectors& at, const float* scale, double* dots);                        \
-  void turn_direction(const LaneVectors& at, const float* ratio, double* squares);                 \
-  void advance(const LaneVectors& at, const float* length, double* squares);                       \
   }
 ALPHAPATH_DECLARE(baseline)
 ALPHAPATH_DECLARE(avx2)

@@ -221,13 +221,10 @@ class LinearFolds:
             if walker is None or not wanted.is_warm:
                 kind = Together if len(group) > 1 else Alone
                 walker = kind(self, group, problems, grams, wanted)
+            seed = "keep" if k > 0 and wanted.is_warm else "cold"
             with single_threaded():
-                fits = walker.step(1.0 if self.model.lam is not None else factor)
-            is_warm = k > 0 and wanted.is_warm
-            yield [
-                replace(fit, info=replace(fit.info, seed="keep")) if is_warm else fit
-                for fit in fits
-            ]
+                fits = walker.step(1.0 if self.model.lam is not None else factor, seed)
+            yield fits
 
     def _grams(self, group: Sequence[int], weights: list[FloatArray]) -> list[FloatArray]:
         """Second moments of the folds of a group: those of all rows less those held out."""

@@ -19,6 +19,7 @@ from sklearn.model_selection import check_cv
 
 from ..estimators.linear import LinearSVC
 from ..problem import FloatArray
+from ..solvers.lapack import single_threaded
 from ..stopping import Stop
 from .linear_folds import LinearFolds
 from .primal_folds import Wanted
@@ -86,7 +87,8 @@ class LinearSearchResult:
 
 def accuracy(y: Any, predicted: Any) -> float:
     """The share of right labels."""
-    return float(np.mean(np.asarray(y) == predicted))
+    is_right = np.asarray(y) == predicted
+    return float(np.divide(np.count_nonzero(is_right), is_right.size))
 
 
 def linear_c_search(
@@ -143,22 +145,27 @@ def linear_c_search(
     n_columns = len(folds.problems)
     scores, n_iter = np.empty(shape), np.zeros((*shape, n_columns), dtype=np.int64)
     objective, gap = np.empty((2, *shape, n_columns))
+    truth = [y[test] for _, test in splits]
 
     def walk(group: list[int]) -> None:
-        for k, h, fits in folds.walk_group(group, grid.tolist(), Wanted(is_sign_enough=True)):
+        wanted = Wanted(is_sign_enough=True, has_coef=False)
+        for k, h, fits in folds.walk_group(group, grid.tolist(), wanted):
             at = k, h
             own = len(fits)  # fewer where a class is missing
             objective[at][:own] = [fit.info.objective for fit in fits]
             gap[at][:own] = [fit.info.duality_gap for fit in fits]
             n_iter[at][:own] = [fit.info.n_iter for fit in fits]
-            values = np.stack([fit.test_values for fit in fits], axis=1)
-            scores[at] = metric(y[splits[h][1]], folds.models[h]._predictions_of(values))
+            values = fits[0].test_values
+            if own > 1:
+                values = np.stack([fit.test_values for fit in fits], axis=1)
+            scores[at] = metric(truth[h], folds.models[h]._predictions_of(values))
 
     stop = Stop()
     try:
-        Parallel(n_jobs=n_jobs, require="sharedmem")(
-            delayed(stop.run)(walk, group) for group in folds.groups()
-        )
+        with single_threaded():
+            Parallel(n_jobs=n_jobs, require="sharedmem")(
+                delayed(stop.run)(walk, group) for group in folds.groups()
+            )
     finally:
         stop.set()
     best = float(grid[int(np.argmax(scores.mean(axis=1)))])

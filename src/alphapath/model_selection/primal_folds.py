@@ -57,6 +57,8 @@ class Wanted:
         Whether decision values of training rows are wanted.
     is_sign_enough : bool
         Whether of the decision values of a single column only the sign counts.
+    has_coef : bool
+        Whether the models are wanted; without them paths side by side leave coef empty.
     deadline : float or None
         Of time.time(): what is not begun by then is left out.
     """
@@ -65,6 +67,7 @@ class Wanted:
     is_alone: bool = False
     has_train: bool = False
     is_sign_enough: bool = False
+    has_coef: bool = True
     deadline: float | None = None
 
     @property
