@@ -37,6 +37,11 @@ Smo<T>::Smo(SmoState& state)
   kernel_scale_ = std::max(1.0, sum / static_cast<double>(kernel.size()));
 }
 
+template <class T> Smo<T>::~Smo() {
+  if (compact_rows_)
+    state_.workspace.spare<T>() = compact_rows_->release();
+}
+
 /// Takes beta and gradient from the state. g_ is held relative to the middle of the slopes, where
 /// float32 resolves best.
 template <class T> void Smo<T>::load_gradient(double middle) {

@@ -18,6 +18,9 @@ namespace alphapath {
 template <class T> class Smo {
 public:
   explicit Smo(SmoState& state);
+  ~Smo();
+  Smo(const Smo&) = delete;
+  Smo& operator=(const Smo&) = delete;
 
   /// Runs until the violation, recomputed in double, is at most tol (true), or until a limit or
   /// rounding ends it (false).

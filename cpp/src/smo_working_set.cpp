@@ -124,9 +124,12 @@ template <class T> void Smo<T>::compact() {
       static_cast<double>(state_.result.n_iter) < n_active * n_active / (2 * n_saved))
     return;
   auto rows = std::make_unique<WorkingRows<T>>(state_.problem.kernel, std::move(active),
-                                               state_.options.memory_limit);
+                                               state_.options.memory_limit,
+                                               std::move(state_.workspace.spare<T>()));
   work_on(*rows);
-  compact_rows_ = std::move(rows); // the last ones were in use until now
+  compact_rows_.swap(rows); // the last ones were in use until now
+  if (rows)
+    state_.workspace.spare<T>() = rows->release();
   is_compacted_ = true;
   for (std::size_t k = 0; k < members_.size(); ++k)
     mark(k);

@@ -19,8 +19,10 @@ public:
   static constexpr Precision precision =
       sizeof(T) == sizeof(float) ? Precision::float32 : Precision::float64;
 
-  /// `members` ascending; `copy_limit` bounds the bytes of copied rows.
-  WorkingRows(const KernelRows& kernel, std::vector<std::uint32_t> members, std::size_t copy_limit)
+  /// `members` ascending; `copy_limit` bounds the bytes of copied rows. They go to `memory` where
+  /// that is large enough.
+  WorkingRows(const KernelRows& kernel, std::vector<std::uint32_t> members, std::size_t copy_limit,
+              Buffer<T> memory = {})
       : kernel_(kernel), members_(std::move(members)), n_(members_.size()), stride_(padded(n_)) {
     const bool is_plain = n_ == kernel.size() && kernel.precision() == precision;
     if (is_plain && kernel.full() != nullptr) {
@@ -29,7 +31,11 @@ public:
     } else if (is_plain) {
       is_pinned_ = true;
     } else if (bytes_to_copy(n_) <= copy_limit) {
-      block_ = Buffer<T>(n_ * stride_);
+      if (memory.size() < n_ * stride_) {
+        memory = {};
+        memory = Buffer<T>(n_ * stride_);
+      }
+      block_ = std::move(memory);
       is_copied_.assign(n_, 0);
       find_masks();
     } else {
@@ -38,6 +44,9 @@ public:
       find_masks();
     }
   }
+
+  /// The memory of the copies, for others; nothing else may be asked for then.
+  Buffer<T> release() { return std::move(block_); }
 
   static std::size_t bytes_to_copy(std::size_t n) { return n * padded(n) * sizeof(T); }
 

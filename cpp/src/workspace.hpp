@@ -24,6 +24,9 @@ public:
     return renew(std::get<Held<T>>(near_rows_), near, copy_limit);
   }
 
+  /// Memory of rows copied by a solve for itself: fresh pages for each would cost more than them.
+  template <class T> Buffer<T>& spare() { return std::get<Buffer<T>>(spare_); }
+
   FreeSet free_set;
   // Instances that all solves to come are about, where they are few of all; empty: no such thing.
   std::vector<std::uint32_t> scope;
@@ -49,6 +52,7 @@ private:
 
   const KernelRows& kernel_;
   std::pair<Held<float>, Held<double>> rows_, near_rows_;
+  std::pair<Buffer<float>, Buffer<double>> spare_;
 };
 
 } // namespace alphapath
