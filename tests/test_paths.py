@@ -214,3 +214,9 @@ def test_where_no_instance_is_free_the_bias_is_that_of_a_fit(n_positive: int) ->
         if np.abs(values[::2]).min() > 2e-5:
             assert curve(t) == pytest.approx(np.mean(np.sign(values[::2]) != y[::2]), abs=1e-12)
     assert (n_bounded > 10) == (n_positive == 15)
+
+
+def test_a_path_is_told_in_a_line() -> None:
+    X, y = two_classes("generated")
+    path = c_path(SVC(gamma=0.5), X, y, 0.25, 8.0)
+    assert repr(path) == f"Path(C from 0.25 to 8, {path.pieces['tau'].size} pieces)"

@@ -8,7 +8,7 @@ only, never pickles.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
@@ -69,7 +69,11 @@ class Path:
     n_events: int = 0
     n_fallbacks: int = 0
     name: str = "t"
-    model: Any = field(default=None, repr=False)
+    model: Any = None
+
+    def __repr__(self) -> str:
+        n_pieces = self.pieces["tau"].size
+        return f"Path({self.name} from {self.start:g} to {self.end:g}, {n_pieces} pieces)"
 
     @property
     def breakpoints_(self) -> FloatArray:
