@@ -167,7 +167,7 @@ def test_weights_doubled_between_label_switches_stay_exact() -> None:
         own = walker.weights[pair]
         walker.move(None, remove=pair)
         signs = -walker.targets[pair]
-        walker.relabel(pair, signs, np.minimum(signs, 0.0), np.maximum(signs, 0.0))
+        walker.define(pair, signs, np.minimum(signs, 0.0), np.maximum(signs, 0.0))
         walker.move(None, pair, own)
         beta = walker.native.beta()
         assert certify(walker.problem, beta).is_optimal(1e-10)

@@ -84,14 +84,6 @@ void define(HeldWalker& self, const Indices& instances, const Vector& targets,
                      sized(upper_scale, which.size(), "upper_scale"));
 }
 
-void relabel(HeldWalker& self, const Indices& instances, const Vector& targets,
-             const Vector& lower_scale, const Vector& upper_scale) {
-  const std::vector<std::size_t> which = as_positions(instances, self.n());
-  self.walker.relabel(which, sized(targets, which.size(), "targets"),
-                      sized(lower_scale, which.size(), "lower_scale"),
-                      sized(upper_scale, which.size(), "upper_scale"));
-}
-
 nb::typed<nb::dict, nb::str, nb::any> pieces_of(HeldWalker& self) {
   PathPieces p = self.walker.take_pieces();
   nb::typed<nb::dict, nb::str, nb::any> d;
@@ -154,8 +146,6 @@ void bind_walker(nb::module_& m) {
            "has_equality"_a = true, "is_centred"_a = false)
       .def("define", &define, "instances"_a, "targets"_a, "lower_scale"_a, "upper_scale"_a,
            "Describe instances; they become absent.")
-      .def("relabel", &relabel, "instances"_a, "targets"_a, "lower_scale"_a, "upper_scale"_a,
-           "Other targets and boxes for absent instances.")
       .def(
           "start",
           [](HeldWalker& self, const Vector& beta, const Vector& weights) {

@@ -70,17 +70,6 @@ void PathWalker::define(std::span<const std::size_t> instances, std::span<const 
     target_scale_ = 1;
 }
 
-void PathWalker::relabel(std::span<const std::size_t> instances, std::span<const double> targets,
-                         std::span<const double> lower_scale, std::span<const double> upper_scale) {
-  for (std::size_t k = 0; k < instances.size(); ++k) {
-    const std::size_t i = instances[k];
-    e_[i] += target_[i] - targets[k];
-    target_[i] = targets[k];
-    lower_scale_[i] = lower_scale[k];
-    upper_scale_[i] = upper_scale[k];
-  }
-}
-
 void PathWalker::set_place(std::size_t i, Place place) {
   place_[i] = place;
   lo_[i] = -infinity;

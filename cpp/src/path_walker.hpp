@@ -55,9 +55,6 @@ public:
   /// Describes instances; they become absent, with beta = 0. Their residuals are computed.
   void define(std::span<const std::size_t> instances, std::span<const double> targets,
               std::span<const double> lower_scale, std::span<const double> upper_scale);
-  /// Other targets and boxes for absent instances whose kernel rows are what they were.
-  void relabel(std::span<const std::size_t> instances, std::span<const double> targets,
-               std::span<const double> lower_scale, std::span<const double> upper_scale);
   /// Begins at `beta` with weights c: feasible, near the optimum or not. Walks from here begin on
   /// the optimum of targets moved so that beta is optimal, and return to the true ones.
   PathStatus start(std::span<const double> beta, std::span<const double> weights);

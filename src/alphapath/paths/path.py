@@ -72,8 +72,7 @@ class Path:
     model: Any = None
 
     def __repr__(self) -> str:
-        n_pieces = self.pieces["tau"].size
-        return f"Path({self.name} from {self.start:g} to {self.end:g}, {n_pieces} pieces)"
+        return f"Path({self.name} from {self.start:g} to {self.end:g}, {self.n_pieces} pieces)"
 
     @property
     def breakpoints_(self) -> FloatArray:

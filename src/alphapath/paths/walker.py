@@ -131,15 +131,6 @@ class Walker:
             np.ascontiguousarray(upper, dtype=np.float64),
         )
 
-    def relabel(
-        self, instances: IntArray, targets: FloatArray, lower: FloatArray, upper: FloatArray
-    ) -> None:
-        """Other targets and boxes for instances that are absent."""
-        self.targets[instances] = targets
-        self.lower_scale[instances] = lower
-        self.upper_scale[instances] = upper
-        self.native.relabel(instances, targets, lower, upper)
-
     @property
     def problem(self) -> Problem:
         """The problem whose solution this is."""
