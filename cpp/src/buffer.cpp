@@ -1,6 +1,7 @@
 #include "buffer.hpp"
 
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <new>
 #include <vector>
@@ -84,9 +85,59 @@ bool is_spareable(std::size_t bytes) {
 constexpr std::size_t smallest_mapping = SpareBlocks::largest;
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
+// Mappings that were released a moment ago. Clearing fresh pages takes as long as filling them with
+// the kernel of sparse rows, so the next matrix begins on these. The system may take their pages
+// back whenever it is short of memory.
+class SpareMappings {
+public:
+  static constexpr std::size_t most_bytes = std::size_t{1} << 30;
+
+  /// The smallest that is large enough, cut to size; none where more than half would be cut off.
+  void* take(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    const auto best = blocks_.lower_bound(bytes);
+    if (best == blocks_.end() || best->first / 2 > bytes)
+      return nullptr;
+    const auto [length, memory] = *best;
+    blocks_.erase(best);
+    n_bytes_ -= length;
+    if (length > bytes)
+      munmap(static_cast<char*>(memory) + bytes, length - bytes);
+    return memory;
+  }
+
+  /// Keep a mapping, in place of others where there are too many; false for one that is too large.
+  bool put(void* memory, std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    if (bytes > most_bytes || madvise(memory, bytes, MADV_FREE) != 0)
+      return false;
+    while (n_bytes_ + bytes > most_bytes) {
+      const auto smallest = blocks_.begin();
+      munmap(smallest->second, smallest->first);
+      n_bytes_ -= smallest->first;
+      blocks_.erase(smallest);
+    }
+    blocks_.emplace(bytes, memory);
+    n_bytes_ += bytes;
+    return true;
+  }
+
+private:
+  std::mutex mutex_;
+  std::multimap<std::size_t, void*> blocks_; // by length
+  std::size_t n_bytes_ = 0;
+};
+
+SpareMappings& spare_mappings() {
+  static auto* const mappings = new SpareMappings; // never destroyed, as above
+  return *mappings;
+}
+
 void* map_huge(std::size_t bytes) {
   // One huge page more than needed, so that a piece starting on a huge page can be cut out.
   const std::size_t wanted = round_up(bytes, huge_page);
+  if (void* spare = keeps_spare ? spare_mappings().take(wanted) : nullptr)
+    return spare;
   void* memory =
       mmap(nullptr, wanted + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
@@ -100,6 +151,12 @@ void* map_huge(std::size_t bytes) {
     munmap(reinterpret_cast<void*>(aligned + wanted), behind);
   madvise(reinterpret_cast<void*>(aligned), wanted, MADV_HUGEPAGE);
   return reinterpret_cast<void*>(aligned);
+}
+
+void unmap_huge(void* memory, std::size_t bytes) {
+  const std::size_t length = round_up(bytes, huge_page);
+  if (!keeps_spare || !spare_mappings().put(memory, length))
+    munmap(memory, length);
 }
 #endif
 
@@ -122,7 +179,7 @@ void release_aligned(void* memory, std::size_t bytes) {
     return;
 #if defined(__linux__)
   if (bytes >= smallest_mapping) {
-    munmap(memory, round_up(bytes, huge_page));
+    unmap_huge(memory, bytes);
     return;
   }
 #endif
