@@ -19,23 +19,42 @@ bool is_distance(KernelKind kind) {
   return kind == KernelKind::rbf || kind == KernelKind::squared_distance;
 }
 
-/// Whether the panels hold rows minus the centre: always for distances, for linear where that makes
-/// most rows shorter (an outlier may drag the centre away from them).
-bool is_shifted(const Samples& samples, KernelKind kind) {
-  const bool is_shorter = samples.centred().median_squared_norm < samples.raw().median_squared_norm;
-  return is_distance(kind) || (kind == KernelKind::linear && is_shorter);
+/// How products are made of rows of which `rows` is known.
+ProductPlan plan_for(const RowStatistics& rows, const KernelFunction& f, Precision precision) {
+  const bool fits_whole_pairs = rows.is_integer && rows.max_squared_norm < 0x1p30;
+  // Offsets cancel what is common to all values; that must not be rounded before.
+  if (f.kind == KernelKind::poly || f.kind == KernelKind::sigmoid)
+    return {Route::double_products, fits_whole_pairs};
+  // Integers: products and distances, at most 4 max|x|^2, are exact in float below 2^24.
+  const bool is_exact = rows.is_integer && rows.max_squared_norm <= 0x1p22;
+  const bool is_exact_in_double = rows.is_integer && rows.max_squared_norm <= 0x1p50;
+  const bool wants_float = precision == Precision::float32;
+  if (wants_float && is_exact)
+    return {Route::float_products, fits_whole_pairs};
+  // Products that are kept must serve every gamma.
+  if (f.kind == KernelKind::squared_distance)
+    return {is_exact_in_double ? Route::double_products : Route::double_differences,
+            fits_whole_pairs};
+  // A linear kernel has no scale to compare with.
+  if (f.kind != KernelKind::rbf)
+    return {Route::double_products, fits_whole_pairs};
+  const double scale = f.gamma * rows.max_squared_norm;
+  if (wants_float && scale * 0x1p-22 <= 2e-6)
+    return {Route::float_products, fits_whole_pairs};
+  const bool is_accurate = is_exact_in_double || scale * 0x1p-51 <= 1e-11;
+  return {is_accurate ? Route::double_products : Route::double_differences, fits_whole_pairs};
 }
 
-std::span<const double> shift_for(const Samples& samples, KernelKind kind) {
-  if (!is_shifted(samples, kind))
+std::span<const double> shift_for(const Samples& samples, const ProductPlan& plan) {
+  if (!plan.is_shifted)
     return {};
   return samples.centre();
 }
 
 template <class E, class P>
-Offsets<P> offsets_for(const Samples& samples, const KernelFunction& f,
+Offsets<P> offsets_for(const Samples& samples, const KernelFunction& f, const ProductPlan& plan,
                        const Panels<E, P>& panels) {
-  const bool is_plain = f.kind == KernelKind::linear && !is_shifted(samples, f.kind);
+  const bool is_plain = f.kind == KernelKind::linear && !plan.is_shifted;
   if (is_plain || !has_centre(f.kind))
     return {constant_offsets(f.kind, samples.size()), true};
   CentreProducts centre = samples.products_with_centre();
@@ -50,33 +69,18 @@ Offsets<P> offsets_for(const Samples& samples, const KernelFunction& f,
 
 } // namespace
 
-bool fits_whole_pairs(const Samples& samples, const KernelFunction& f) {
-  const RowStatistics& rows = is_shifted(samples, f.kind) ? samples.centred() : samples.raw();
-  return rows.is_integer && rows.max_squared_norm < 0x1p30;
-}
-
-Route choose_route(const Samples& samples, const KernelFunction& f, Precision precision) {
-  // Offsets cancel what is common to all values; that must not be rounded before.
-  if (f.kind == KernelKind::poly || f.kind == KernelKind::sigmoid)
-    return Route::double_products;
-  const RowStatistics& rows = is_shifted(samples, f.kind) ? samples.centred() : samples.raw();
-  // Integers: products and distances, at most 4 max|x|^2, are exact in float below 2^24.
-  const bool is_exact = rows.is_integer && rows.max_squared_norm <= 0x1p22;
-  const bool is_exact_in_double = rows.is_integer && rows.max_squared_norm <= 0x1p50;
-  const bool wants_float = precision == Precision::float32;
-  if (wants_float && is_exact)
-    return Route::float_products;
-  // Products that are kept must serve every gamma.
-  if (f.kind == KernelKind::squared_distance)
-    return is_exact_in_double ? Route::double_products : Route::double_differences;
-  // A linear kernel has no scale to compare with.
-  if (f.kind != KernelKind::rbf)
-    return Route::double_products;
-  const double scale = f.gamma * rows.max_squared_norm;
-  if (wants_float && scale * 0x1p-22 <= 2e-6)
-    return Route::float_products;
-  const bool is_accurate = is_exact_in_double || scale * 0x1p-51 <= 1e-11;
-  return is_accurate ? Route::double_products : Route::double_differences;
+ProductPlan plan_products(const Samples& samples, const KernelFunction& f, Precision precision) {
+  const RowStatistics &raw = samples.raw(), &centred = samples.centred();
+  const bool is_shorter = centred.median_squared_norm < raw.median_squared_norm;
+  const ProductPlan plain = plan_for(raw, f, precision);
+  if (!is_distance(f.kind) && !(f.kind == KernelKind::linear && is_shorter))
+    return plain;
+  ProductPlan shifted = plan_for(centred, f, precision);
+  shifted.is_shifted = true;
+  const bool is_as_fast =
+      shifted.is_whole ? plain.is_whole
+                       : plain.route == shifted.route && plain.route != Route::double_differences;
+  return is_distance(f.kind) && raw.is_mostly_zero && is_as_fast ? plain : shifted;
 }
 
 template <class P, class T, class E> struct DenseSource<P, T, E>::Tile {
@@ -90,11 +94,11 @@ template <class P, class T, class E> struct DenseSource<P, T, E>::Scratch {
 };
 
 template <class P, class T, class E>
-DenseSource<P, T, E>::DenseSource(const Samples& samples, const KernelFunction& f, Route route,
-                                  const Team& team)
-    : panels_(samples, shift_for(samples, f.kind), team), f_(f),
-      is_difference_(route == Route::double_differences),
-      offsets_(offsets_for(samples, f, panels_)) {}
+DenseSource<P, T, E>::DenseSource(const Samples& samples, const KernelFunction& f,
+                                  const ProductPlan& plan, const Team& team)
+    : panels_(samples, shift_for(samples, plan), team), f_(f),
+      is_difference_(plan.route == Route::double_differences),
+      offsets_(offsets_for(samples, f, plan, panels_)) {}
 
 /// products[i * tile_size + j] for all rows of `left` and n_columns (rounded up to whole panels)
 /// from `column`, a multiple of the panel width. On the diagonal what lies wholly below it is
@@ -110,7 +114,8 @@ void DenseSource<P, T, E>::multiply(std::span<const Left> left, std::size_t colu
     const std::size_t n_left =
         is_diagonal ? std::min(left.size(), (j + ops.width + 16) / ops.group) : left.size();
     for (std::size_t g = 0; g < n_left; ++g)
-      multiply(left[g].at, left[g].lda, left[g].n_rows, panel, panels_.depth(),
+      multiply(left[g].at, left[g].lda, left[g].n_rows, panel,
+               is_difference_ ? simd::Depth{panels_.depth()} : left[g].depth,
                products + g * ops.group * tile_size + j, tile_size);
   }
   clear_behind_panels(left, n_columns, products);
@@ -147,7 +152,8 @@ void DenseSource<P, T, E>::write_tile(const Tile& tile, std::span<const double> 
   const auto& ops = panels_.ops();
   scratch.left.clear();
   for (std::size_t i = 0; i < tile.n_rows; i += ops.group)
-    scratch.left.push_back({panels_.lane(tile.row + i), ops.width, ops.group});
+    scratch.left.push_back(
+        {panels_.lane(tile.row + i), ops.width, ops.group, panels_.depth_of(tile.row + i)});
   const bool is_diagonal = tile.row == tile.column;
   multiply(scratch.left, tile.column, tile.n_columns, is_diagonal, scratch.products.data());
   for (std::size_t i = 0; i < tile.n_rows; ++i) {
@@ -200,22 +206,24 @@ void DenseSource<P, T, E>::write_tiles(const std::vector<double>& offset, T* mat
 }
 
 template <class P, class T, class E>
-std::vector<typename DenseSource<P, T, E>::Left>
-DenseSource<P, T, E>::pack(std::span<const std::size_t> which, Buffer<E>& packed) const {
+typename DenseSource<P, T, E>::Packed
+DenseSource<P, T, E>::pack(std::span<const std::size_t> which) const {
   const std::size_t group = panels_.ops().group;
   const std::size_t depth = panels_.depth();
-  std::vector<Left> left;
+  Packed packed{Buffer<E>(which.size() * depth), {}, {}};
+  packed.nonzero.resize((which.size() + group - 1) / group);
   for (std::size_t at = 0; at < which.size(); at += group) {
     const std::size_t n_rows = std::min(group, which.size() - at);
-    E* to = packed.data() + at * depth;
+    E* to = packed.values.data() + at * depth;
     for (std::size_t r = 0; r < n_rows; ++r) {
       const E* from = panels_.lane(which[at + r]);
       for (std::size_t k = 0; k < depth; ++k)
         to[k * n_rows + r] = from[k * panels_.width()];
     }
-    left.push_back({to, n_rows, n_rows});
+    const simd::Depth some = depth_for<E>(to, n_rows, n_rows, depth, packed.nonzero[at / group]);
+    packed.left.push_back({to, n_rows, n_rows, some});
   }
-  return left;
+  return packed;
 }
 
 template <class P, class T, class E>
@@ -225,12 +233,11 @@ void DenseSource<P, T, E>::write_rows(std::span<const std::size_t> which,
   for (; which.size() > tile_size; which = which.subspan(tile_size), out = out.subspan(tile_size))
     write_rows(which.first(tile_size), out.first(tile_size));
   const std::size_t n = size();
-  Buffer<E> packed(which.size() * panels_.depth());
-  const std::vector<Left> left = pack(which, packed);
+  const Packed packed = pack(which);
   Buffer<P> products(which.size() * tile_size);
   for (std::size_t j = 0; j < n; j += tile_size) {
     const std::size_t n_columns = std::min(tile_size, n - j);
-    multiply(left, j, n_columns, false, products.data());
+    multiply(packed.left, j, n_columns, false, products.data());
     for (std::size_t r = 0; r < which.size(); ++r)
       apply(which[r], j, n_columns, products.data() + r * tile_size, out[r] + j);
   }

@@ -18,16 +18,22 @@ namespace alphapath {
 
 enum class Route { float_products, double_products, double_differences };
 
-/// The rule that picks one for kernel values stored in `precision`.
-Route choose_route(const Samples& samples, const KernelFunction& f, Precision precision);
+struct ProductPlan {
+  Route route;
+  bool is_whole;           // all numbers are integers that fit simd::WholePair
+  bool is_shifted = false; // the rows are taken minus their centre
+};
 
-/// Whether all numbers of the panels are integers that fit simd::WholePair.
-bool fits_whole_pairs(const Samples& samples, const KernelFunction& f);
+/// The rule that picks one for kernel values stored in `precision`. Rows are centred for distances,
+/// and for linear where that makes most of them shorter (an outlier may drag the centre away); but
+/// not where they are mostly zeros, which can then be left out, and the route is as quick without.
+ProductPlan plan_products(const Samples& samples, const KernelFunction& f, Precision precision);
 
 /// Products in precision P, kernel values in precision T, elements E of the panels.
 template <class P, class T, class E = P> class DenseSource final : public RowSource<T> {
 public:
-  DenseSource(const Samples& samples, const KernelFunction& f, Route route, const Team& team);
+  DenseSource(const Samples& samples, const KernelFunction& f, const ProductPlan& plan,
+              const Team& team);
 
   std::size_t size() const override { return panels_.size(); }
   std::size_t nbytes() const override { return panels_.nbytes(); }
@@ -44,6 +50,13 @@ private:
   struct Left {
     const E* at;
     std::size_t lda, n_rows;
+    simd::Depth depth;
+  };
+  /// Rows that do not follow each other, copied together.
+  struct Packed {
+    Buffer<E> values;
+    std::vector<std::vector<std::uint16_t>> nonzero; // that depths refer to
+    std::vector<Left> left;
   };
   struct Tile;
   struct Scratch;
@@ -58,7 +71,7 @@ private:
   void write_tile(const Tile& tile, std::span<const double> offset, Scratch& scratch,
                   T* matrix) const;
   void mirror(const Tile& tile, const T* values, T* matrix) const;
-  std::vector<Left> pack(std::span<const std::size_t> which, Buffer<E>& packed) const;
+  Packed pack(std::span<const std::size_t> which) const;
 
   Panels<E, P> panels_;
   KernelFunction f_;

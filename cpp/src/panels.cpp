@@ -3,6 +3,7 @@
 #include "simd/isa.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 namespace alphapath {
@@ -24,7 +25,27 @@ template <> WholePair read_element(const double* features) {
   return static_cast<WholePair>(half(features[0]) | half(features[1]) << 16);
 }
 
+// Beyond this share of all elements a list of some saves too little.
+constexpr double max_listed_share = 0.85;
+
 } // namespace
+
+template <class E>
+simd::Depth depth_for(const E* left, std::size_t lda, std::size_t n_rows, std::size_t depth,
+                      std::vector<std::uint16_t>& nonzero) {
+  nonzero.clear();
+  if (depth > std::numeric_limits<std::uint16_t>::max())
+    return {depth};
+  for (std::size_t k = 0; k < depth; ++k) {
+    const E* const elements = left + k * lda;
+    if (!std::all_of(elements, elements + n_rows, [](E e) { return e == E{}; }))
+      nonzero.push_back(static_cast<std::uint16_t>(k));
+  }
+  const double share = static_cast<double>(nonzero.size()) / static_cast<double>(depth);
+  if (nonzero.empty() || share > max_listed_share)
+    return {depth};
+  return {nonzero.size(), nonzero.data()};
+}
 
 template <> const simd::PairOps<float, float>& pair_ops() {
   return ALPHAPATH_DISPATCH(pair_ops_f32);
@@ -44,7 +65,8 @@ Panels<E, P>::Panels(const Samples& samples, std::span<const double> shift, cons
     : n_(samples.size()),
       depth_((samples.n_features() + features_per_element<E> - 1) / features_per_element<E>),
       n_panels_((n_ + width() - 1) / width()), values_(n_panels_ * width() * depth_),
-      norms_(n_panels_ * width() + 16) {
+      norms_(n_panels_ * width() + 16), nonzero_(n_panels_ * width() / ops_.group),
+      depths_(nonzero_.size(), {depth_}) {
   std::fill_n(norms_.data(), norms_.size(), P(0));
   for_each_piece(n_panels_, team, [&](std::size_t p, std::size_t) { pack(samples, shift, p); });
 }
@@ -63,14 +85,25 @@ void Panels<E, P>::pack(const Samples& samples, std::span<const double> shift, s
     for (std::size_t k = 0; k < depth_; ++k)
       to[k * width() + lane] = read_element<E>(row.data() + k * step);
   }
+  for (std::size_t lane = 0; lane < width(); lane += ops_.group) {
+    const std::size_t g = (p * width() + lane) / ops_.group;
+    depths_[g] = depth_for(to + lane, width(), ops_.group, depth_, nonzero_[g]);
+  }
   // By the very sum that the products use: equal rows must come out at distance 0.
   std::vector<P> products(width());
   for (std::size_t lane = 0; lane < width(); ++lane) {
-    ops_.products(to + lane, width(), 1, to, depth_, products.data(), width());
+    ops_.products(to + lane, width(), 1, to, depth_of(p * width() + lane), products.data(),
+                  width());
     norms_.data()[p * width() + lane] = products[lane];
   }
 }
 
+template simd::Depth depth_for(const float*, std::size_t, std::size_t, std::size_t,
+                               std::vector<std::uint16_t>&);
+template simd::Depth depth_for(const double*, std::size_t, std::size_t, std::size_t,
+                               std::vector<std::uint16_t>&);
+template simd::Depth depth_for(const WholePair*, std::size_t, std::size_t, std::size_t,
+                               std::vector<std::uint16_t>&);
 template class Panels<float, float>;
 template class Panels<double, double>;
 template class Panels<WholePair, float>;

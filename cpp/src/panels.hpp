@@ -10,6 +10,12 @@ namespace alphapath {
 
 template <class E, class P> const simd::PairOps<E, P>& pair_ops();
 
+/// The elements to sum over for a left side of products, as simd::PairOps has it. Where few are not
+/// 0 in all its rows, those alone; they are listed in `nonzero`.
+template <class E>
+simd::Depth depth_for(const E* left, std::size_t lda, std::size_t n_rows, std::size_t depth,
+                      std::vector<std::uint16_t>& nonzero);
+
 /// Elements E (two features each for WholePair), norms and products P.
 template <class E, class P> class Panels {
 public:
@@ -27,6 +33,8 @@ public:
   /// Row i as PairOps wants its left side: element k at [k * width()]. Rows of one group follow
   /// each other, so for i a multiple of the group this is the whole group.
   const E* lane(std::size_t i) const { return panel(i / width()) + i % width(); }
+  /// What to sum over for the group of rows that begins with i.
+  simd::Depth depth_of(std::size_t i) const { return depths_[i / ops_.group]; }
   /// Squared norms, zeros behind the last row up to padded(size()).
   const P* norms() const { return norms_.data(); }
 
@@ -37,6 +45,8 @@ private:
   std::size_t n_, depth_, n_panels_;
   Buffer<E> values_;
   Buffer<P> norms_;
+  std::vector<std::vector<std::uint16_t>> nonzero_; // by group
+  std::vector<simd::Depth> depths_;
 };
 
 } // namespace alphapath

@@ -9,10 +9,10 @@ namespace {
 
 template <class P, class T>
 std::unique_ptr<RowSource<T>> make_dense(const Samples& samples, const KernelFunction& f,
-                                         Route route, const Team& team) {
-  if (route != Route::double_differences && fits_whole_pairs(samples, f))
-    return std::make_unique<DenseSource<P, T, simd::WholePair>>(samples, f, route, team);
-  return std::make_unique<DenseSource<P, T>>(samples, f, route, team);
+                                         const ProductPlan& plan, const Team& team) {
+  if (plan.route != Route::double_differences && plan.is_whole)
+    return std::make_unique<DenseSource<P, T, simd::WholePair>>(samples, f, plan, team);
+  return std::make_unique<DenseSource<P, T>>(samples, f, plan, team);
 }
 
 } // namespace
@@ -22,10 +22,10 @@ std::unique_ptr<RowSource<float>> make_source(const Samples& samples, const Kern
                                               const Team& team) {
   if (!samples.is_dense())
     return std::make_unique<SparseSource<float>>(samples, f);
-  const Route route = choose_route(samples, f, Precision::float32);
-  if (route == Route::float_products)
-    return make_dense<float, float>(samples, f, route, team);
-  return make_dense<double, float>(samples, f, route, team);
+  const ProductPlan plan = plan_products(samples, f, Precision::float32);
+  if (plan.route == Route::float_products)
+    return make_dense<float, float>(samples, f, plan, team);
+  return make_dense<double, float>(samples, f, plan, team);
 }
 
 template <>
@@ -33,8 +33,8 @@ std::unique_ptr<RowSource<double>> make_source(const Samples& samples, const Ker
                                                const Team& team) {
   if (!samples.is_dense())
     return std::make_unique<SparseSource<double>>(samples, f);
-  const Route route = choose_route(samples, f, Precision::float64);
-  return make_dense<double, double>(samples, f, route, team);
+  const ProductPlan plan = plan_products(samples, f, Precision::float64);
+  return make_dense<double, double>(samples, f, plan, team);
 }
 
 } // namespace alphapath

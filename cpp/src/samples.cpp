@@ -11,6 +11,9 @@ namespace alphapath {
 
 namespace {
 
+// The share of numbers that are not zero up to which groups of rows have many zeros in common.
+constexpr double few_nonzeros = 0.3;
+
 /// Whether panels of all d columns beat products by a CSC transpose. In cycles, a pair of rows
 /// costs d / 16 in a panel; sparse, two for each feature that is nonzero in both, and three for
 /// the separate passes over the row.
@@ -93,8 +96,10 @@ void Samples::compute_dense_statistics() {
   std::vector<double> row(d_), squared_norms(n_);
   centre_.assign(d_, 0.0);
   raw_.is_integer = true;
+  std::size_t n_nonzero = 0;
   for (std::size_t i = 0; i < n_; ++i) {
     copy_row(i, {}, row.data());
+    n_nonzero += d_ - static_cast<std::size_t>(std::count(row.begin(), row.end(), 0.0));
     const double squared_norm = squared_norm_of(row.data(), d_);
     bool is_integer = raw_.is_integer;
     for (std::size_t k = 0; k < d_; ++k)
@@ -108,6 +113,8 @@ void Samples::compute_dense_statistics() {
       return mark_not_finite();
   }
   raw_.median_squared_norm = median_magnitude(squared_norms);
+  raw_.is_mostly_zero = static_cast<double>(n_nonzero) <=
+                        few_nonzeros * static_cast<double>(n_) * static_cast<double>(d_);
   finish_centre();
   centred_.is_integer = raw_.is_integer;
   for (std::size_t i = 0; i < n_; ++i) {

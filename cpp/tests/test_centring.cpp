@@ -103,7 +103,7 @@ TEST(float_products_do_not_serve_centred_kernels) {
   const auto x = numbers(40);
   const Samples samples(x.data(), 20, 2);
   for (const KernelFunction& f : {centred_functions[1], centred_functions[2]})
-    CHECK(choose_route(samples, f, Precision::float32) == Route::double_products);
+    CHECK(plan_products(samples, f, Precision::float32).route == Route::double_products);
 }
 
 } // namespace

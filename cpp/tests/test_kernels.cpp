@@ -149,13 +149,14 @@ TEST(equal_rows_are_at_distance_zero) {
     std::copy_n(x.begin(), d, x.begin() + static_cast<std::ptrdiff_t>(twin * d));
   const Samples samples(x.data(), n, d);
   for (const Route route : {Route::double_products, Route::double_differences}) {
-    const DenseSource<double, float> source(samples, {KernelKind::rbf, 2.0, 0, 0}, route, {});
+    const DenseSource<double, float> source(samples, {KernelKind::rbf, 2.0, 0, 0},
+                                            {route, false, true}, {});
     const auto gram = make_full_gram<float>(source, {});
     for (const std::size_t twin : {1, 47, 48, 100, 229})
       CHECK(static_cast<const float*>(gram->row(twin).data)[0] == 0.0f);
   }
   const DenseSource<float, float> source(samples, {KernelKind::rbf, 2.0, 0, 0},
-                                         Route::float_products, {});
+                                         {Route::float_products, false, true}, {});
   const auto gram = make_full_gram<float>(source, {});
   for (const std::size_t twin : {1, 47, 48, 100, 229})
     CHECK(static_cast<const float*>(gram->row(0).data)[twin] == 0.0f);
@@ -166,17 +167,17 @@ TEST(routes_follow_the_error_bound) {
   const KernelFunction wide{KernelKind::rbf, 1e-3, 0, 0};
   const KernelFunction narrow{KernelKind::rbf, 1e3, 0, 0};
   const Samples small(x.data(), 20, 2);
-  CHECK(choose_route(small, wide, Precision::float32) == Route::float_products);
-  CHECK(choose_route(small, wide, Precision::float64) == Route::double_products);
-  CHECK(choose_route(small, narrow, Precision::float32) == Route::double_products);
+  CHECK(plan_products(small, wide, Precision::float32).route == Route::float_products);
+  CHECK(plan_products(small, wide, Precision::float64).route == Route::double_products);
+  CHECK(plan_products(small, narrow, Precision::float32).route == Route::double_products);
   x[0] = 1e7; // centring can not help
   const Samples spread(x.data(), 20, 2);
-  CHECK(choose_route(spread, narrow, Precision::float32) == Route::double_differences);
+  CHECK(plan_products(spread, narrow, Precision::float32).route == Route::double_differences);
   for (double& value : x)
     value = std::nearbyint(10 * value);
   x[0] = 3;
   const Samples whole(x.data(), 20, 2);
-  CHECK(choose_route(whole, narrow, Precision::float32) == Route::float_products);
+  CHECK(plan_products(whole, narrow, Precision::float32).route == Route::float_products);
 }
 
 TEST(products_of_integers_are_exact) {
@@ -187,17 +188,44 @@ TEST(products_of_integers_are_exact) {
   const Samples samples(x.data(), n, d);
   for (const KernelKind kind : {KernelKind::dot, KernelKind::squared_distance}) {
     const KernelFunction f{kind, 1, 0, 0};
-    CHECK(fits_whole_pairs(samples, f));
-    CHECK(choose_route(samples, f, Precision::float64) == Route::double_products);
+    CHECK(plan_products(samples, f, Precision::float64).is_whole);
+    CHECK(plan_products(samples, f, Precision::float64).route == Route::double_products);
     check_exact(*make_full_gram<double>(*make_source<double>(samples, f, {}), {}), x, d, f);
     check_exact(*make_cached_gram<double>(make_source<double>(samples, f, {}), 7, {}), x, d, f);
   }
   const KernelFunction f{KernelKind::rbf, 1e-8, 0, 0};
   check_gram<float>(*make_full_gram<float>(*make_source<float>(samples, f, {}), {}), x, d, f);
   x[0] = 40000; // more than 16 bits
-  CHECK(!fits_whole_pairs(Samples(x.data(), n, d), f));
+  CHECK(!plan_products(Samples(x.data(), n, d), f, Precision::float64).is_whole);
   x[0] = 0.5;
-  CHECK(!fits_whole_pairs(Samples(x.data(), n, d), f));
+  CHECK(!plan_products(Samples(x.data(), n, d), f, Precision::float64).is_whole);
+}
+
+TEST(zeros_are_left_out_of_products) {
+  const std::size_t n = 230, d = 39;
+  const auto values = numbers(2 * n * d);
+  for (const double scale : {0.0, 100.0}) { // 0: not rounded
+    std::vector<double> x(n * d, 0.0);
+    for (std::size_t at = 0; at < n * d; ++at)
+      if (std::abs(values[n * d + at]) < 0.1 && at % d >= 10) // the others are 0 in all rows
+        x[at] = scale == 0 ? values[at] : std::nearbyint(scale * values[at]);
+    std::copy_n(x.data() + 3 * d, d, x.data() + 100 * d); // twins in groups of their own
+    const Samples samples(x.data(), n, d);
+    CHECK(samples.raw().is_mostly_zero);
+    const KernelFunction rbf{KernelKind::rbf, scale == 0 ? 0.3 : 3e-5, 0, 0};
+    CHECK(!plan_products(samples, rbf, Precision::float64).is_shifted);
+    for (const KernelFunction& f :
+         {rbf, KernelFunction{KernelKind::dot}, KernelFunction{KernelKind::squared_distance}}) {
+      const auto full = make_full_gram<double>(*make_source<double>(samples, f, {}), {});
+      check_gram<double>(*full, x, d, f);
+      const auto cached = make_cached_gram<double>(make_source<double>(samples, f, {}), 9, {});
+      for (const std::size_t i : {0, 3, 50, 100, 229})
+        CHECK(std::memcmp(full->row(i).data, cached->row(i).data, n * sizeof(double)) == 0);
+    }
+    const auto gram = make_full_gram<float>(*make_source<float>(samples, rbf, {}), {});
+    check_gram<float>(*gram, x, d, rbf);
+    CHECK(static_cast<const float*>(gram->row(3).data)[100] == 0.0f); // K - 1: no distance
+  }
 }
 
 TEST(products_serve_every_parameter) {

@@ -26,31 +26,31 @@ constexpr std::size_t panel_vectors = 2;
 template <class T> constexpr std::size_t panel_width = panel_vectors * Vec<T>::width;
 
 // The loops over accumulators are unrolled early, or the compiler keeps them in memory.
-template <class T, std::size_t rows, bool is_difference>
-void accumulate(const T* a, std::size_t lda, const T* panel, std::size_t depth, T* out,
-                std::size_t ld) {
+template <class T, std::size_t rows, bool is_difference, bool is_listed>
+void accumulate(const T* a, std::size_t lda, const T* panel, Depth depth, T* out, std::size_t ld) {
   using V = typename Vec<T>::type;
   constexpr std::size_t lanes = Vec<T>::width;
   V sums[rows][panel_vectors] = {};
-  for (std::size_t k = 0; k < depth; ++k) {
+  for (std::size_t t = 0; t < depth.count; ++t) {
+    const std::size_t k = is_listed ? depth.which[t] : t;
+    const T* const left = a + k * lda;
+    const T* const right = panel + k * panel_width<T>;
     V b[panel_vectors];
 #pragma GCC unroll 3
     for (std::size_t v = 0; v < panel_vectors; ++v)
-      b[v] = load<V>(panel + v * lanes);
+      b[v] = load<V>(right + v * lanes);
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < rows; ++r) {
 #pragma GCC unroll 3
       for (std::size_t v = 0; v < panel_vectors; ++v) {
         if constexpr (is_difference) {
-          const V gap = a[r] - b[v];
+          const V gap = left[r] - b[v];
           sums[r][v] += gap * gap;
         } else {
-          sums[r][v] += a[r] * b[v];
+          sums[r][v] += left[r] * b[v];
         }
       }
     }
-    a += lda;
-    panel += panel_width<T>;
   }
 #pragma GCC unroll 8
   for (std::size_t r = 0; r < rows; ++r)
@@ -59,18 +59,26 @@ void accumulate(const T* a, std::size_t lda, const T* panel, std::size_t depth, 
       store(out + r * ld + v * lanes, sums[r][v]);
 }
 
-template <class T, bool is_difference>
-void accumulate_rows(const T* a, std::size_t lda, std::size_t n_rows, const T* panel,
-                     std::size_t depth, T* out, std::size_t ld) {
+template <class T, bool is_difference, bool is_listed>
+void accumulate_rows(const T* a, std::size_t lda, std::size_t n_rows, const T* panel, Depth depth,
+                     T* out, std::size_t ld) {
   if (n_rows == group_rows)
-    return accumulate<T, group_rows, is_difference>(a, lda, panel, depth, out, ld);
+    return accumulate<T, group_rows, is_difference, is_listed>(a, lda, panel, depth, out, ld);
   for (std::size_t r = 0; r < n_rows; ++r)
-    accumulate<T, 1, is_difference>(a + r, lda, panel, depth, out + r * ld, ld);
+    accumulate<T, 1, is_difference, is_listed>(a + r, lda, panel, depth, out + r * ld, ld);
 }
 
 template <class T>
-constexpr PairOps<T> pair_ops{panel_width<T>, group_rows, accumulate_rows<T, false>,
-                              accumulate_rows<T, true>};
+void products(const T* a, std::size_t lda, std::size_t n_rows, const T* panel, Depth depth, T* out,
+              std::size_t ld) {
+  const auto accumulate =
+      depth.which == nullptr ? accumulate_rows<T, false, false> : accumulate_rows<T, false, true>;
+  accumulate(a, lda, n_rows, panel, depth, out, ld);
+}
+
+template <class T>
+constexpr PairOps<T> pair_ops{panel_width<T>, group_rows, products<T>,
+                              accumulate_rows<T, true, false>};
 
 constexpr std::size_t whole_lanes = vector_bytes / sizeof(WholePair);
 constexpr std::size_t whole_width = panel_vectors * whole_lanes;
@@ -100,24 +108,25 @@ inline void store_whole(double* to, vint32 v) {
   store(to + whole_lanes / 2, __builtin_convertvector(halves[1], vdouble));
 }
 
-template <class P, std::size_t rows>
-void accumulate_whole(const WholePair* a, std::size_t lda, const WholePair* panel,
-                      std::size_t depth, P* out, std::size_t ld) {
+template <class P, std::size_t rows, bool is_listed>
+void accumulate_whole(const WholePair* a, std::size_t lda, const WholePair* panel, Depth depth,
+                      P* out, std::size_t ld) {
   vint32 sums[rows][panel_vectors] = {};
-  for (std::size_t k = 0; k < depth; ++k) {
+  for (std::size_t t = 0; t < depth.count; ++t) {
+    const std::size_t k = is_listed ? depth.which[t] : t;
+    const WholePair* const left = a + k * lda;
+    const WholePair* const right = panel + k * whole_width;
     vint32 b[panel_vectors];
 #pragma GCC unroll 3
     for (std::size_t v = 0; v < panel_vectors; ++v)
-      b[v] = load<vint32>(panel + v * whole_lanes);
+      b[v] = load<vint32>(right + v * whole_lanes);
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < rows; ++r) {
-      const vint32 own = static_cast<std::int32_t>(a[r]) + vint32{};
+      const vint32 own = static_cast<std::int32_t>(left[r]) + vint32{};
 #pragma GCC unroll 3
       for (std::size_t v = 0; v < panel_vectors; ++v)
         sums[r][v] += multiply_pairs(own, b[v]);
     }
-    a += lda;
-    panel += whole_width;
   }
 #pragma GCC unroll 8
   for (std::size_t r = 0; r < rows; ++r)
@@ -126,18 +135,25 @@ void accumulate_whole(const WholePair* a, std::size_t lda, const WholePair* pane
       store_whole(out + r * ld + v * whole_lanes, sums[r][v]);
 }
 
-template <class P>
+template <class P, bool is_listed>
 void accumulate_whole_rows(const WholePair* a, std::size_t lda, std::size_t n_rows,
-                           const WholePair* panel, std::size_t depth, P* out, std::size_t ld) {
+                           const WholePair* panel, Depth depth, P* out, std::size_t ld) {
   if (n_rows == group_rows)
-    return accumulate_whole<P, group_rows>(a, lda, panel, depth, out, ld);
+    return accumulate_whole<P, group_rows, is_listed>(a, lda, panel, depth, out, ld);
   for (std::size_t r = 0; r < n_rows; ++r)
-    accumulate_whole<P, 1>(a + r, lda, panel, depth, out + r * ld, ld);
+    accumulate_whole<P, 1, is_listed>(a + r, lda, panel, depth, out + r * ld, ld);
 }
 
 template <class P>
-constexpr PairOps<WholePair, P> whole_ops{whole_width, group_rows, accumulate_whole_rows<P>,
-                                          nullptr};
+void whole_products(const WholePair* a, std::size_t lda, std::size_t n_rows, const WholePair* panel,
+                    Depth depth, P* out, std::size_t ld) {
+  const auto accumulate =
+      depth.which == nullptr ? accumulate_whole_rows<P, false> : accumulate_whole_rows<P, true>;
+  accumulate(a, lda, n_rows, panel, depth, out, ld);
+}
+
+template <class P>
+constexpr PairOps<WholePair, P> whole_ops{whole_width, group_rows, whole_products<P>, nullptr};
 
 } // namespace
 

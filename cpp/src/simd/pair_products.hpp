@@ -1,10 +1,10 @@
 // Dot products and squared distances between rows of a matrix, one panel at a time.
 //
 // A panel holds `width` rows with the feature index running slowest: panel[k * width + lane].
-// Every result is a sum over k = 0, 1, ..., depth - 1 in this order, one accumulator a result,
-// so its bits depend on the two rows alone: not on the tile it fell in, not on which of the two
-// came first, not on the number of threads. Equal rows therefore give exactly |x|^2, and a
-// distance of exactly 0. A general BLAS promises none of this.
+// Every result is a sum over k = 0, 1, ... in this order, one accumulator a result, and zeros left
+// out change none of its bits. So they depend on the two rows alone: not on the tile it fell in,
+// not on which of the two came first, not on the number of threads. Equal rows therefore give
+// exactly |x|^2, and a distance of exactly 0. A general BLAS promises none of this.
 //
 // Integers are multiplied as 16-bit numbers, two features at a time and several times faster; while
 // |x| < 2^15 no sum passes 2^30, so that the products are exact.
@@ -18,18 +18,24 @@ namespace alphapath::simd {
 /// Two features of a row of integers, the first in the low half.
 enum class WholePair : std::int32_t {};
 
+/// The elements of rows that a sum is over: all, or some where the others of the left side are 0.
+struct Depth {
+  std::size_t count;
+  const std::uint16_t* which = nullptr; // ascending; null for 0, 1, ..., count - 1
+};
+
 /// Elements E of the panels (a feature, or two integers), results P.
 template <class E, class P = E> struct PairOps {
   /// Rows in a panel, and rows that `products` takes at once (a divisor of width).
   std::size_t width;
   std::size_t group;
   /// out[r * ld + lane] = sum_k a[k * lda + r] * panel[k * width + lane] for r < n_rows <= group.
-  void (*products)(const E* a, std::size_t lda, std::size_t n_rows, const E* panel,
-                   std::size_t depth, P* out, std::size_t ld);
-  /// The same with (a - panel)^2 in place of the product: half the speed, no cancellation. Null for
-  /// integers, whose products are exact.
+  void (*products)(const E* a, std::size_t lda, std::size_t n_rows, const E* panel, Depth depth,
+                   P* out, std::size_t ld);
+  /// The same with (a - panel)^2 in place of the product, over all elements: half the speed, no
+  /// cancellation. Null for integers, whose products are exact.
   void (*squared_differences)(const E* a, std::size_t lda, std::size_t n_rows, const E* panel,
-                              std::size_t depth, P* out, std::size_t ld);
+                              Depth depth, P* out, std::size_t ld);
 };
 
 #define ALPHAPATH_DECLARE(isa)                                                                     \
