@@ -33,7 +33,7 @@ double SlopeRange::middle() const {
 SmoState::SmoState(const BoxProblem& problem, const std::optional<StartPoint>& start,
                    const SolveOptions& options, Workspace& workspace)
     : problem(problem), options(options), watch(options.time_limit, options.wants_stop),
-      workspace(workspace) {
+      workspace(workspace), copies(options.memory_limit) {
   const std::size_t n = problem.kernel.size();
   movable.resize(n);
   std::size_t n_movable = 0;

@@ -3,6 +3,7 @@
 
 #include "alphapath/box_problem.hpp"
 #include "alphapath/interrupt.hpp"
+#include "copy_budget.hpp"
 #include "simd/state_loops.hpp"
 #include "workspace.hpp"
 
@@ -65,6 +66,7 @@ public:
   const SolveOptions& options;
   Watch watch;
   Workspace& workspace;
+  CopyBudget copies;
   std::vector<double> beta;
   std::vector<double> gradient;       // of the stored kernel at `reference`: K~ reference - r
   std::vector<std::uint32_t> movable; // lower < upper

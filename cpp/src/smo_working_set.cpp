@@ -33,7 +33,7 @@ bool is_worth_copying(std::size_t count, std::size_t n) {
 template <class T> void Smo<T>::work_on_all() {
   using Next = Workspace::Next;
   const KernelRows& kernel = state_.problem.kernel;
-  const std::size_t n = kernel.size(), limit = state_.options.memory_limit;
+  const std::size_t n = kernel.size(), limit = state_.copies.room<T>(CopyBudget::all);
   const std::vector<std::uint32_t>& movable = state_.movable;
   const std::vector<std::uint32_t>& scope = state_.workspace.scope;
   const auto fits = [&](std::size_t count) {
@@ -48,10 +48,12 @@ template <class T> void Smo<T>::work_on_all() {
                     (next == Next::same_instances && movable.size() < n_others) ||
                     (next != Next::others && !is_same_precision);
   is_compacted_ = is_near_ = false;
-  work_on(state_.workspace.rows<T>(fits(movable.size()) && pays ? movable
-                                   : has_scope                  ? scope
-                                                                : all_instances(n),
-                                   limit));
+  WorkingRows<T>& rows = state_.workspace.rows<T>(fits(movable.size()) && pays ? movable
+                                                  : has_scope                  ? scope
+                                                                               : all_instances(n),
+                                                  limit);
+  state_.copies.take<T>(CopyBudget::all, rows.nbytes());
+  work_on(rows);
 }
 
 /// From what is near to all, where the others are further from their optimum or the near ones take
@@ -67,13 +69,15 @@ template <class T> void Smo<T>::widen(double tol) {
 
 /// What is near the parent's solution, where the state says so; false where it does not.
 template <class T> bool Smo<T>::work_on_near() {
-  const std::size_t limit = state_.options.memory_limit;
+  const std::size_t limit = state_.copies.room<T>(CopyBudget::near);
   const std::size_t count = state_.workspace.near.size();
   if (!std::exchange(state_.begins_near, false) || count == 0 ||
       WorkingRows<T>::bytes_to_copy(count) > limit)
     return false;
   is_compacted_ = is_near_ = true;
-  work_on(state_.workspace.near_rows<T>(limit));
+  WorkingRows<T>& rows = state_.workspace.near_rows<T>(limit);
+  state_.copies.take<T>(CopyBudget::near, rows.nbytes());
+  work_on(rows);
   near_until_ = state_.result.n_iter + near_iterations * static_cast<std::int64_t>(count);
   return true;
 }
@@ -119,17 +123,17 @@ template <class T> void Smo<T>::compact() {
     }
   const double n_active = static_cast<double>(active.size());
   const double n_saved = static_cast<double>(n) - n_active;
+  const std::size_t limit = state_.copies.room<T>(CopyBudget::selectable);
   if (n_active > max_active_share * static_cast<double>(n) ||
-      WorkingRows<T>::bytes_to_copy(active.size()) > state_.options.memory_limit ||
+      WorkingRows<T>::bytes_to_copy(active.size()) > limit ||
       static_cast<double>(state_.result.n_iter) < n_active * n_active / (2 * n_saved))
     return;
-  auto rows = std::make_unique<WorkingRows<T>>(state_.problem.kernel, std::move(active),
-                                               state_.options.memory_limit,
-                                               std::move(state_.workspace.spare<T>()));
-  work_on(*rows);
-  compact_rows_.swap(rows); // the last ones were in use until now
-  if (rows)
-    state_.workspace.spare<T>() = rows->release();
+  if (compact_rows_)
+    state_.workspace.spare<T>() = compact_rows_->release();
+  compact_rows_ = std::make_unique<WorkingRows<T>>(state_.problem.kernel, std::move(active), limit,
+                                                   std::move(state_.workspace.spare<T>()));
+  state_.copies.take<T>(CopyBudget::selectable, compact_rows_->nbytes());
+  work_on(*compact_rows_);
   is_compacted_ = true;
   for (std::size_t k = 0; k < members_.size(); ++k)
     mark(k);

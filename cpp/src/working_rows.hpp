@@ -50,6 +50,9 @@ public:
 
   static std::size_t bytes_to_copy(std::size_t n) { return n * padded(n) * sizeof(T); }
 
+  /// Bytes of the copies it may come to hold, whatever memory it was given for them.
+  std::size_t nbytes() const { return block_.is_empty() ? 0 : bytes_to_copy(n_); }
+
   const std::vector<std::uint32_t>& members() const { return members_; }
   std::size_t stride() const { return stride_; }
 

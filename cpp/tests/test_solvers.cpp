@@ -4,6 +4,7 @@
 #include "plain_kernel.hpp"
 
 #include "alphapath/box_problem.hpp"
+#include "copy_budget.hpp"
 #include "factor.hpp"
 #include "simd/isa.hpp"
 #include "simd/triangular.hpp"
@@ -126,6 +127,18 @@ TEST(smo_regression) {
 TEST(smo_one_class) {
   check_smo<double>(one_class(120), 120, 0.7, 1e-3);
   check_smo<double>(one_class(120), 120, 0.7, 1e-8);
+}
+
+TEST(copies_of_rows_share_one_limit) {
+  CopyBudget copies(1000);
+  CHECK(copies.room<float>(CopyBudget::near) == 1000);
+  copies.take<float>(CopyBudget::near, 300);
+  copies.take<float>(CopyBudget::all, 500);
+  CHECK(copies.room<float>(CopyBudget::selectable) == 200);
+  CHECK(copies.room<double>(CopyBudget::all) == 200); // beside those in float32
+  CHECK(copies.room<float>(CopyBudget::all) == 700);  // in place of its own
+  copies.take<float>(CopyBudget::selectable, 200);
+  CHECK(copies.room<double>(CopyBudget::near) == 0);
 }
 
 TEST(smo_duplicates_leave_the_free_set) {
