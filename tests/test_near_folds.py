@@ -108,3 +108,22 @@ def test_those_far_away_are_found() -> None:
 )
 def test_how_many_are_near(n_free: int, n: int, size: int) -> None:
     assert _core.near_size(n_free, n) == size
+
+
+def test_memory_handed_from_fold_to_fold_changes_no_bit() -> None:
+    # From 8,192 movable instances on, rows of those that can be selected are copied together.
+    n = 9300
+    random = np.random.default_rng(0)
+    X = random.normal(size=(n, 3))
+    signs = np.sign(X[:, 0] + X[:, 1] ** 2 - 1.0 + 0.3 * random.normal(size=n))
+    problem = SVC(C=100.0, gamma=2.0).to_problem(X, signs)
+    masks = [np.arange(n) % 10 == h for h in range(3)]
+    together = solve_folds(problem, masks, seeding="none").solutions
+    assert len({np.count_nonzero(fold.beta) for fold in together if fold is not None}) > 1
+    for mask, fold in zip(masks, together, strict=True):
+        alone = solve_folds(problem, [mask], seeding="none").solutions[0]
+        assert fold is not None
+        assert alone is not None
+        assert fold.info.n_iter > n // 2  # before that nothing is copied
+        np.testing.assert_array_equal(fold.beta, alone.beta)
+        np.testing.assert_array_equal(fold.gradient, alone.gradient)
