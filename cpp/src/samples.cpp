@@ -1,6 +1,8 @@
 #include "samples.hpp"
 
 #include "centring.hpp"
+#include "simd/isa.hpp"
+#include "simd/sample_loops.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -33,18 +35,6 @@ bool is_cheaper_dense(const CsrView& csr, std::size_t d, std::size_t dense_limit
 bool is_whole(double x) {
   constexpr double all_whole = 0x1p52; // from here on; and a conversion always fits below
   return !(std::abs(x) < all_whole) || x == static_cast<double>(static_cast<std::int64_t>(x));
-}
-
-// Four sums at once: one would wait for each addition.
-double squared_norm_of(const double* x, std::size_t d) {
-  double sums[4] = {};
-  std::size_t k = 0;
-  for (; k + 4 <= d; k += 4)
-    for (std::size_t lane = 0; lane < 4; ++lane)
-      sums[lane] += x[k + lane] * x[k + lane];
-  for (; k < d; ++k)
-    sums[0] += x[k] * x[k];
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 } // namespace
@@ -92,25 +82,28 @@ void Samples::finish_centre() {
   }
 }
 
+const double* Samples::dense_row(std::size_t i, std::vector<double>& room) const {
+  if (dense_ != nullptr)
+    return dense_ + i * d_;
+  copy_row(i, {}, room.data());
+  return room.data();
+}
+
 void Samples::compute_dense_statistics() {
-  std::vector<double> row(d_), squared_norms(n_);
+  const auto look_at_row = ALPHAPATH_DISPATCH(look_at_row);
+  const auto squared_distance = ALPHAPATH_DISPATCH(squared_distance);
+  std::vector<double> room(d_), squared_norms(n_);
   centre_.assign(d_, 0.0);
   raw_.is_integer = true;
   std::size_t n_nonzero = 0;
   for (std::size_t i = 0; i < n_; ++i) {
-    copy_row(i, {}, row.data());
-    n_nonzero += d_ - static_cast<std::size_t>(std::count(row.begin(), row.end(), 0.0));
-    const double squared_norm = squared_norm_of(row.data(), d_);
-    bool is_integer = raw_.is_integer;
-    for (std::size_t k = 0; k < d_; ++k)
-      centre_[k] += row[k];
-    for (std::size_t k = 0; k < d_ && is_integer; ++k)
-      is_integer = is_whole(row[k]);
-    raw_.is_integer = is_integer;
-    raw_.max_squared_norm = std::max(raw_.max_squared_norm, squared_norm);
-    squared_norms[i] = squared_norm;
-    if (!std::isfinite(squared_norm))
+    const simd::RowFacts row = look_at_row(dense_row(i, room), d_, centre_.data());
+    if (!std::isfinite(row.squared_norm))
       return mark_not_finite();
+    squared_norms[i] = row.squared_norm;
+    raw_.max_squared_norm = std::max(raw_.max_squared_norm, row.squared_norm);
+    raw_.is_integer &= row.is_integer;
+    n_nonzero += row.n_nonzero;
   }
   raw_.median_squared_norm = median_magnitude(squared_norms);
   raw_.is_mostly_zero = static_cast<double>(n_nonzero) <=
@@ -118,8 +111,7 @@ void Samples::compute_dense_statistics() {
   finish_centre();
   centred_.is_integer = raw_.is_integer;
   for (std::size_t i = 0; i < n_; ++i) {
-    copy_row(i, centre_, row.data());
-    squared_norms[i] = squared_norm_of(row.data(), d_);
+    squared_norms[i] = squared_distance(dense_row(i, room), centre_.data(), d_);
     centred_.max_squared_norm = std::max(centred_.max_squared_norm, squared_norms[i]);
   }
   centred_.median_squared_norm = median_magnitude(std::move(squared_norms));

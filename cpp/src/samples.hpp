@@ -59,6 +59,8 @@ public:
   CentreProducts products_with_centre() const;
 
 private:
+  /// Row i, in `room` where it is not stored so.
+  const double* dense_row(std::size_t i, std::vector<double>& room) const;
   void compute_dense_statistics();
   void compute_sparse_statistics();
   void finish_centre();

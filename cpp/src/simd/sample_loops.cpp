@@ -1,0 +1,72 @@
+#include "simd/sample_loops.hpp"
+
+#include "simd/vec_ops.hpp"
+
+namespace alphapath::simd {
+namespace ALPHAPATH_ISA {
+
+namespace {
+
+constexpr std::size_t lanes = Vec<double>::width;
+constexpr double all_whole = 0x1p52; // from here on; and below, adding it rounds to a whole number
+
+/// All bits set where x is not an integer; an infinity is taken for one, a NaN is none.
+template <class V> inline auto is_broken(V x) {
+  const V size = x < 0.0 ? -x : x;
+  const V rounded = size + all_whole - all_whole;
+  return (size < all_whole) & (rounded != size);
+}
+
+template <class V> double sum_of(V values) {
+  double sum = 0;
+  for (std::size_t lane = 0; lane < lanes; ++lane)
+    sum += values[lane];
+  return sum;
+}
+
+} // namespace
+
+RowFacts look_at_row(const double* x, std::size_t d, double* sums) {
+  vdouble squares[2] = {};
+  vint64 n_nonzero = {}, broken = {};
+  std::size_t k = 0;
+  for (; k + 2 * lanes <= d; k += 2 * lanes)
+    for (std::size_t half = 0; half < 2; ++half) {
+      const std::size_t at = k + half * lanes;
+      const vdouble values = load<vdouble>(x + at);
+      squares[half] += values * values;
+      n_nonzero -= values != 0.0; // true is -1
+      broken |= is_broken(values);
+      store(sums + at, load<vdouble>(sums + at) + values);
+    }
+  RowFacts facts{sum_of(squares[0] + squares[1]), 0, true};
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    facts.n_nonzero += static_cast<std::size_t>(n_nonzero[lane]);
+    facts.is_integer &= broken[lane] == 0;
+  }
+  for (; k < d; ++k) {
+    facts.squared_norm += x[k] * x[k];
+    facts.n_nonzero += x[k] != 0.0;
+    facts.is_integer &= !is_broken(x[k]);
+    sums[k] += x[k];
+  }
+  return facts;
+}
+
+double squared_distance(const double* x, const double* centre, std::size_t d) {
+  vdouble squares[2] = {};
+  std::size_t k = 0;
+  for (; k + 2 * lanes <= d; k += 2 * lanes)
+    for (std::size_t half = 0; half < 2; ++half) {
+      const std::size_t at = k + half * lanes;
+      const vdouble gap = load<vdouble>(x + at) - load<vdouble>(centre + at);
+      squares[half] += gap * gap;
+    }
+  double sum = sum_of(squares[0] + squares[1]);
+  for (; k < d; ++k)
+    sum += (x[k] - centre[k]) * (x[k] - centre[k]);
+  return sum;
+}
+
+} // namespace ALPHAPATH_ISA
+} // namespace alphapath::simd
