@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from alphapath import _core
 from alphapath.kernels import KernelStore, Rbf
-from alphapath.kernels.grid import find_grid
+from alphapath.kernels.grid import find_step, pays
 
 
 def make_whole(n=90, d=40, top=255, seed=0):
@@ -19,16 +20,13 @@ def make_whole(n=90, d=40, top=255, seed=0):
 @pytest.mark.parametrize("step", [1.0 / 255.0, 0.1, 3.0, 2.0**-7, 1e-5])
 def test_a_grid_is_found(step):
     whole = make_whole() - 100.0
-    found = find_grid(whole * step)
-    assert found is not None
-    assert found[0] == pytest.approx(step, rel=1e-14)
-    assert (found[1] == whole).all()
+    assert find_step(whole * step) == pytest.approx(step, rel=1e-14)
+    largest = float(np.square(whole).sum(axis=1).max())
+    assert _core.Samples(whole * step, step).max_squared_norm == largest
 
 
 def test_a_quotient_is_on_a_grid_too():
-    found = find_grid(make_whole() / 255.0)
-    assert found is not None
-    assert (found[1] == make_whole()).all()
+    assert find_step(make_whole() / 255.0) == pytest.approx(1.0 / 255.0, rel=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -44,27 +42,38 @@ def test_a_quotient_is_on_a_grid_too():
     ids=["normal", "whole", "zeros", "ones", "large", "sparse"],
 )
 def test_no_grid(X):
-    assert find_grid(X) is None
+    assert find_step(X) is None
 
 
 @pytest.mark.parametrize("shift", [1e-13, 1e-3])
 def test_one_value_beside_the_grid(shift):
     X = make_whole() / 255.0
-    X[37, 5] += shift  # not among the rows from which the step is guessed
-    assert find_grid(X) is None
+    X[37, 5] += shift  # whether or not it is among those from which the step is guessed
+    assert find_step(X) is None
 
 
 @pytest.mark.parametrize("top", [1, 255, 4000, 30_000])
 @pytest.mark.parametrize("step", [1.0, 1.0 / 255.0])
 def test_the_kernel_is_that_of_the_formula(top, step):
-    """Beyond exact single products (4,000 and 40 columns) too."""
-    X = make_whole(n=210, top=top) * step
+    """Beyond exact single products (4,000 and 100 columns) too."""
+    X = make_whole(n=1010, d=100, top=top) * step
+    assert pays(*X.shape)
+    assert (find_step(X) is None) == (step == 1.0 or top > 4096)
     kernel = Rbf(0.5 / np.square(X - X.mean(axis=0)).sum(axis=1).mean())
+    exact = kernel.evaluate(X, X)
     K = KernelStore(X).matrix(kernel)
-    np.testing.assert_allclose(K, kernel.evaluate(X, X), atol=2e-13)
+    np.testing.assert_allclose(K, exact, atol=2e-13)
     assert (K == K.T).all()
     assert (K[3] == K[0]).all()
     assert (np.diag(K) == 1.0).all()
+    for keeps_products in (False, True):
+        for precision, atol in (("float64", 2e-13), ("float32", 2e-6)):
+            store = KernelStore(X)
+            if keeps_products:
+                store.keep_products()
+            stored = store.view(kernel, precision=precision).rows([0, 3, 700])
+            np.testing.assert_allclose(stored, exact[[0, 3, 700]], atol=atol)
+            assert (stored[0] == stored[1]).all()
 
 
 def test_whole_numbers_have_the_bits_of_double_products():

@@ -22,7 +22,7 @@ using nb::literals::operator""_a;
 
 /// Samples with the arrays they borrow; the arrays are kept alive by the Python object.
 struct BoundSamples {
-  BoundSamples(Matrix x) : values(x.data(), x.shape(0), x.shape(1)) {}
+  BoundSamples(Matrix x, double step) : values(x.data(), x.shape(0), x.shape(1), step) {}
   BoundSamples(const CsrView& csr, std::size_t d, std::size_t dense_limit)
       : values(csr, d, dense_limit) {}
 
@@ -204,7 +204,8 @@ nb::ndarray<nb::numpy, double> multiply(const Gram& gram, const Indices& indices
 
 void bind_samples(nb::module_& m) {
   nb::class_<BoundSamples>(m, "Samples", "Rows of numbers, dense or CSR, as the kernels read them.")
-      .def(nb::init<Matrix>(), "x"_a, nb::keep_alive<1, 2>())
+      .def(nb::init<Matrix, double>(), "x"_a, "step"_a = 0.0, nb::keep_alive<1, 2>(),
+           "With a step, the whole numbers that are the rows divided by it.")
       .def(
           "__init__",
           [](BoundSamples* self, const Indices& indptr, const Indices& indices,
@@ -216,8 +217,16 @@ void bind_samples(nb::module_& m) {
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
       .def_prop_ro("n", [](const BoundSamples& s) { return s.values.size(); })
       .def_prop_ro("is_dense", [](const BoundSamples& s) { return s.values.is_dense(); })
+      .def_prop_ro("is_integer", [](const BoundSamples& s) { return s.values.raw().is_integer; })
       .def_prop_ro("max_squared_norm",
                    [](const BoundSamples& s) { return s.values.raw().max_squared_norm; });
+  m.def(
+      "is_on_grid",
+      [](const Matrix& x, double step, double tolerance) {
+        return is_on_grid(x.data(), x.shape(0), x.shape(1), step, tolerance);
+      },
+      "x"_a, "step"_a, "tolerance"_a,
+      "Whether no value is further than `tolerance` from a multiple of the step.");
 }
 
 void bind_gram(nb::module_& m) {

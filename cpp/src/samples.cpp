@@ -39,8 +39,16 @@ bool is_whole(double x) {
 
 } // namespace
 
-Samples::Samples(const double* values, std::size_t n, std::size_t d)
-    : n_(n), d_(d), dense_(values) {
+bool is_on_grid(const double* values, std::size_t n, std::size_t d, double step, double tolerance) {
+  std::vector<double> whole(d);
+  for (std::size_t i = 0; i < n; ++i)
+    if (!(ALPHAPATH_DISPATCH(round_to_grid)(values + i * d, d, step, whole.data()) <= tolerance))
+      return false;
+  return true;
+}
+
+Samples::Samples(const double* values, std::size_t n, std::size_t d, double step)
+    : n_(n), d_(d), dense_(values), step_(step) {
   compute_dense_statistics();
 }
 
@@ -54,7 +62,9 @@ Samples::Samples(const CsrView& csr, std::size_t d, std::size_t dense_limit)
 }
 
 void Samples::copy_row(std::size_t i, std::span<const double> shift, double* out) const {
-  if (dense_ != nullptr) {
+  if (dense_ != nullptr && step_ != 0) {
+    ALPHAPATH_DISPATCH(round_to_grid)(dense_ + i * d_, d_, step_, out);
+  } else if (dense_ != nullptr) {
     std::memcpy(out, dense_ + i * d_, d_ * sizeof(double));
   } else {
     std::fill_n(out, d_, 0.0);
@@ -83,7 +93,7 @@ void Samples::finish_centre() {
 }
 
 const double* Samples::dense_row(std::size_t i, std::vector<double>& room) const {
-  if (dense_ != nullptr)
+  if (dense_ != nullptr && step_ == 0)
     return dense_ + i * d_;
   copy_row(i, {}, room.data());
   return room.data();

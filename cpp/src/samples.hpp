@@ -35,8 +35,9 @@ struct CentreProducts {
 
 class Samples {
 public:
-  /// Row-major, n x d; the memory must outlive this.
-  Samples(const double* values, std::size_t n, std::size_t d);
+  /// Row-major, n x d; the memory must outlive this. With a step, the whole numbers that are the
+  /// values divided by it: see is_on_grid.
+  Samples(const double* values, std::size_t n, std::size_t d, double step = 0);
   /// `dense_limit` bytes at most for a dense copy; 0 keeps the data sparse.
   Samples(const CsrView& csr, std::size_t d, std::size_t dense_limit);
 
@@ -69,10 +70,14 @@ private:
   std::size_t n_ = 0;
   std::size_t d_ = 0;
   const double* dense_ = nullptr;
+  double step_ = 0; // of the grid; 0: the values as they are
   CsrView csr_;
   bool is_dense_ = true;
   std::vector<double> centre_;
   RowStatistics centred_, raw_;
 };
+
+/// Whether no value is further than `tolerance` from a multiple of the step.
+bool is_on_grid(const double* values, std::size_t n, std::size_t d, double step, double tolerance);
 
 } // namespace alphapath

@@ -22,7 +22,8 @@ class Samples:
     """Rows of numbers, dense or CSR, as the kernels read them."""
 
     @overload
-    def __init__(self, x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+    def __init__(self, x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], step: float = 0.0) -> None:
+        """With a step, the whole numbers that are the rows divided by it."""
 
     @overload
     def __init__(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_features: int, dense_limit: int) -> None: ...
@@ -34,7 +35,15 @@ class Samples:
     def is_dense(self) -> bool: ...
 
     @property
+    def is_integer(self) -> bool: ...
+
+    @property
     def max_squared_norm(self) -> float: ...
+
+def is_on_grid(x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], step: float, tolerance: float) -> bool:
+    """
+    Whether no value is further than `tolerance` from a multiple of the step.
+    """
 
 class KernelRows:
     """Kernel rows as the solvers read them."""

@@ -17,6 +17,11 @@ template <class V> inline auto is_broken(V x) {
   return (size < all_whole) & (rounded != size);
 }
 
+template <class V> inline V round_whole(V x) {
+  constexpr double shift = 1.5 * all_whole;
+  return x + shift - shift;
+}
+
 template <class V> double sum_of(V values) {
   double sum = 0;
   for (std::size_t lane = 0; lane < lanes; ++lane)
@@ -51,6 +56,28 @@ RowFacts look_at_row(const double* x, std::size_t d, double* sums) {
     sums[k] += x[k];
   }
   return facts;
+}
+
+double round_to_grid(const double* x, std::size_t d, double step, double* out) {
+  vdouble most = {};
+  std::size_t k = 0;
+  for (; k + lanes <= d; k += lanes) {
+    const vdouble values = load<vdouble>(x + k);
+    const vdouble whole = round_whole(values / step);
+    const vdouble away = values - step * whole;
+    const vdouble size = away < 0.0 ? -away : away;
+    most = size > most ? size : most;
+    store(out + k, whole);
+  }
+  double largest = 0;
+  for (std::size_t lane = 0; lane < lanes; ++lane)
+    largest = most[lane] > largest ? most[lane] : largest;
+  for (; k < d; ++k) {
+    out[k] = round_whole(x[k] / step);
+    const double away = __builtin_fabs(x[k] - step * out[k]);
+    largest = away > largest ? away : largest;
+  }
+  return largest;
 }
 
 double squared_distance(const double* x, const double* centre, std::size_t d) {

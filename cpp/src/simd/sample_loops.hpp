@@ -15,6 +15,8 @@ struct RowFacts {
   namespace isa {                                                                                  \
   /* Of row x; it is added to `sums`. */                                                           \
   RowFacts look_at_row(const double* x, std::size_t d, double* sums);                              \
+  /* out = x / step, rounded; returns the largest |x - step out|. Quotients below 2^51. */         \
+  double round_to_grid(const double* x, std::size_t d, double step, double* out);                  \
   /* |x - centre|^2 */                                                                             \
   double squared_distance(const double* x, const double* centre, std::size_t d);                   \
   }

@@ -1,6 +1,7 @@
 """Rows on a grid: whole numbers times one step, as grey values divided by 255 are.
 
-Products of small whole numbers are exact in 16 bits, and several times faster than those in double.
+Products of small whole numbers are exact in 16 bits, and several times faster than those of other
+numbers. Distances are those of the whole numbers times the square of the step.
 """
 
 from __future__ import annotations
@@ -9,50 +10,39 @@ from typing import Any
 
 import numpy as np
 
-from .base import FloatArray, Kernel
-from .rbf import Rbf
+from .. import _core
 
-#: Rows from which the step is guessed.
-SAMPLE = 64
+#: Values from which the step is guessed.
+SAMPLE = 8192
 #: The largest whole number: beyond it products would not be exact.
 LARGEST = 4096.0
-#: Values this close to the grid, as a share of the largest one, are rounded to it.
+#: Values this close to the grid, as a share of the largest of those, are rounded to it.
 ROUNDING = 4.0 * np.finfo(np.float64).eps
+#: Multiplications that a matrix must take for a search to pay.
+FEWEST_PRODUCTS = 1e8
 
 
-def to_whole_numbers(X: Any, kernel: Kernel) -> tuple[Any, Kernel]:
-    """Whole numbers and a kernel on them with the values of `kernel` on X; both as given if none.
+def find_step(X: Any) -> float | None:
+    """The step of the grid that dense rows are on; None where they are on none, or on 1 itself.
 
-    Only where the kernel is a function of distances: these are a multiple of the others.
+    The rows are finite.
     """
-    found = find_grid(X) if isinstance(kernel, Rbf) else None
-    if not isinstance(kernel, Rbf) or found is None:
-        return X, kernel
-    step, whole = found
-    return whole, Rbf(kernel.gamma * step * step)
-
-
-def find_grid(X: Any) -> tuple[float, FloatArray] | None:
-    """The step and the whole numbers of dense rows; None where they are on none, or on 1 itself."""
     if not isinstance(X, np.ndarray):
         return None
-    values = np.unique(np.abs(X[:: max(1, len(X) // SAMPLE)]))
-    if values.size < 2:
-        return None
+    flat = X.reshape(-1)
+    values = np.unique(np.abs(flat[:: max(1, flat.size // SAMPLE)]))
     top = float(values[-1])
-    steps = np.diff(values)
+    steps = np.diff(values, prepend=0.0)
     steps = steps[steps > ROUNDING * top]
-    n_steps = np.rint(top / steps.min()) if steps.size else 0.0
-    if not 0.0 < n_steps <= LARGEST:
+    if steps.size == 0:
         return None
-    step = top / float(n_steps)
-    if step == 1.0 or not _is_on(step, values):
+    n_steps = float(np.rint(top / steps.min()))
+    step = top / n_steps
+    if n_steps > LARGEST or step == 1.0 or not _core.is_on_grid(X, step, ROUNDING * top):
         return None
-    whole = np.rint(X / step)
-    is_on_grid = float(np.abs(whole).max()) <= LARGEST and _is_on(step, X)
-    return (step, whole) if is_on_grid else None
+    return step
 
 
-def _is_on(step: float, values: FloatArray) -> bool:
-    away = np.abs(values - step * np.rint(values / step))
-    return bool(away.max() <= ROUNDING * np.abs(values).max())
+def pays(n: int, d: int) -> bool:
+    """Whether the matrix of n rows takes much longer than looking for a step."""
+    return float(n) * n * d >= FEWEST_PRODUCTS

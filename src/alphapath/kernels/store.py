@@ -7,6 +7,7 @@ import threading
 import weakref
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from .. import _core
 from ..errors import KernelError
 from .base import FloatArray, Kernel
-from .grid import to_whole_numbers
+from .grid import find_step, pays
 from .policy import (
     SMALL,
     Layout,
@@ -25,6 +26,7 @@ from .policy import (
     row_bytes,
 )
 from .precomputed import Precomputed, check_kernel_matrix
+from .rbf import Rbf
 from .rows import as_rows, make_samples
 from .view import KernelView
 
@@ -131,13 +133,10 @@ class KernelStore:
 
     def matrix(self, kernel: Kernel) -> FloatArray:
         """The whole K in double, in memory that is the caller's; it is not kept."""
-        whole, scaled = to_whole_numbers(self._X, kernel)
-        if whole is not self._X:
-            return KernelStore(whole, n_threads=self.n_threads).matrix(scaled)
-        function = kernel.native_function()
-        if function is None:
+        rows = self._choose_rows(kernel)
+        if rows is None:
             return self._given_matrix(kernel).copy()
-        return _core.matrix_of_samples(self._read_samples(), function, self.n_threads)
+        return _core.matrix_of_samples(*rows, self.n_threads)
 
     @property
     def counts(self) -> Counts:
@@ -153,23 +152,23 @@ class KernelStore:
     def _make_view(
         self, kernel: Kernel, key: tuple[Hashable, Precision], is_free: bool, tol: float
     ) -> KernelView:
-        function = kernel.native_function()
-        given = self._given_matrix(kernel) if function is None else None
+        rows = self._choose_rows(kernel)
+        given = self._given_matrix(kernel) if rows is None else None
         precision = self._checked_precision(kernel, given, key[1], is_free)
-        products = self._find_products(kernel, precision)
+        products = None if rows is None else self._find_products(kernel, rows[0], precision)
         # Only a float64 that is a luxury may become float32 to fit.
         may_shrink = is_free and precision == choose_precision(self.n, tol)
         may_shrink = may_shrink and self._largest(kernel, given) <= FLOAT32_LARGEST
         layout = self._choose_layout(kernel, None if may_shrink else precision, tol)
         capacity = 0 if layout.is_full else layout.capacity_rows
         options = _core.GramOptions(layout.precision, capacity, self.n_threads)
-        if function is None:
+        if rows is None:
             assert given is not None
             gram = _core.gram_of_array(given, options)
         elif products is not None:
-            gram = _core.gram_of_products(products, function, options)
+            gram = _core.gram_of_products(products, rows[1], options)
         else:
-            gram = _core.gram_of_samples(self._read_samples(), function, options)
+            gram = _core.gram_of_samples(*rows, options)
         # Counted from this matrix alone: what a solver does must not depend on who else is alive.
         own = layout.capacity_rows * row_bytes(self.n, layout.precision)
         spare = max(self.memory_limit - own, 0)
@@ -229,6 +228,26 @@ class KernelStore:
         values = kernel.evaluate(self._X, self._X)
         return check_kernel_matrix(values, "The matrix returned by the kernel function")
 
+    def _choose_rows(self, kernel: Kernel) -> tuple[_core.Samples, _core.KernelFunction] | None:
+        """Rows, and a function of them with the values of `kernel`; None where it has none.
+
+        Whole numbers where the rows are on a grid and it is a function of distances.
+        """
+        function = kernel.native_function()
+        if function is None:
+            return None
+        if isinstance(kernel, Rbf) and self._on_grid is not None:
+            step, whole = self._on_grid
+            return whole, Rbf(kernel.gamma * step * step).native_function()
+        return self._read_samples(), function
+
+    @cached_property
+    def _on_grid(self) -> tuple[float, _core.Samples] | None:
+        """The step of a grid that the rows are on, and its whole numbers."""
+        is_worth_it = pays(*self._X.shape) and not self._read_samples().is_integer
+        step = find_step(self._X) if is_worth_it else None
+        return None if step is None else (step, _core.Samples(self._X, step))
+
     def _read_samples(self) -> _core.Samples:
         if self._samples is None:
             samples = make_samples(self._X, self.memory_limit // DENSE_SHARE)
@@ -240,8 +259,10 @@ class KernelStore:
             self._samples = samples
         return self._samples
 
-    def _find_products(self, kernel: Kernel, precision: Precision) -> _core.Gram | None:
-        """Kept products that serve the kernel in this precision, made now where there is room."""
+    def _find_products(
+        self, kernel: Kernel, rows: _core.Samples, precision: Precision
+    ) -> _core.Gram | None:
+        """Kept products of the kernel's rows in this precision, made now where there is room."""
         kind = PRODUCT_OF.get(kernel.name)
         if not self._keeps_products or kind is None:
             return None
@@ -254,7 +275,7 @@ class KernelStore:
                 return None
             options = _core.GramOptions(precision, 0, self.n_threads)
             function = _core.KernelFunction(kind)
-            products = _core.gram_of_samples(self._read_samples(), function, options)
+            products = _core.gram_of_samples(rows, function, options)
         self._products[kind] = products
         return products
 
