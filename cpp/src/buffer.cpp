@@ -87,17 +87,21 @@ constexpr std::size_t huge_page = std::size_t{2} << 20;
 
 // Mappings that were released a moment ago. Clearing fresh pages takes as long as filling them with
 // the kernel of sparse rows, so the next matrix begins on these. The system may take their pages
-// back whenever it is short of memory.
+// back whenever it is short of memory, and none stays beside a fresh mapping.
 class SpareMappings {
 public:
   static constexpr std::size_t most_bytes = std::size_t{1} << 30;
 
-  /// The smallest that is large enough, cut to size; none where more than half would be cut off.
+  /// The smallest that is large enough, cut to size. Where more than half would be cut off, or all
+  /// are too small, none; and all are given back.
   void* take(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     const auto best = blocks_.lower_bound(bytes);
-    if (best == blocks_.end() || best->first / 2 > bytes)
+    if (best == blocks_.end() || best->first / 2 > bytes) {
+      while (!blocks_.empty())
+        give_back_smallest();
       return nullptr;
+    }
     const auto [length, memory] = *best;
     blocks_.erase(best);
     n_bytes_ -= length;
@@ -111,18 +115,21 @@ public:
     const std::lock_guard lock(mutex_);
     if (bytes > most_bytes || madvise(memory, bytes, MADV_FREE) != 0)
       return false;
-    while (n_bytes_ + bytes > most_bytes) {
-      const auto smallest = blocks_.begin();
-      munmap(smallest->second, smallest->first);
-      n_bytes_ -= smallest->first;
-      blocks_.erase(smallest);
-    }
+    while (n_bytes_ + bytes > most_bytes)
+      give_back_smallest();
     blocks_.emplace(bytes, memory);
     n_bytes_ += bytes;
     return true;
   }
 
 private:
+  void give_back_smallest() {
+    const auto smallest = blocks_.begin();
+    munmap(smallest->second, smallest->first);
+    n_bytes_ -= smallest->first;
+    blocks_.erase(smallest);
+  }
+
   std::mutex mutex_;
   std::multimap<std::size_t, void*> blocks_; // by length
   std::size_t n_bytes_ = 0;
