@@ -11,9 +11,10 @@ namespace {
 
 constexpr std::size_t lanes = simd::n_together;
 
-// As in margins_newton.cpp.
+// As in margins_newton.cpp and newton_systems.cpp.
 constexpr double least_progress = 1e-4;
 constexpr int max_halvings = 30;
+constexpr double level = 1e-10, enough_gain = 0.7;
 constexpr double step_accuracy = 0.02;
 constexpr double enough = 0.9;
 // Single precision gains nothing more from longer runs.
@@ -190,9 +191,7 @@ void LanePaths::measure(double C) {
 }
 
 double LanePaths::largest_gradient(std::size_t f, double C) const {
-  const double largest = std::sqrt(2.0 * options_.tol * objective_[f]);
-  const double share = options_.gradient_tol * C * zero_gradient_[f];
-  return std::isfinite(share) && share > 0.0 ? std::min(largest, share) : largest;
+  return alphapath::largest_gradient(options_, C * zero_gradient_[f], objective_[f]);
 }
 
 bool LanePaths::is_solved(std::size_t f, double C) const {
@@ -308,9 +307,13 @@ void LanePaths::conjugate_residuals(const simd::LaneVectors& at, double C, Lanes
   }
 }
 
-/// Halves the step of a fold until its F has come down.
+/// Halves the step of a fold until its F has come down, or is level while the gradient has.
 void LanePaths::search_lines(double C, Lanes moving) {
-  const PerFold start = objective_;
+  const PerFold start = objective_, squares = squares_;
+  const auto has_gained = [&](std::size_t f) {
+    return objective_[f] <= (1.0 + level) * start[f] &&
+           squares_[f] <= enough_gain * enough_gain * squares[f];
+  };
   PerFold length, slope;
   Buffer<double> origin(theta_.size());
   std::copy_n(theta_.data(), theta_.size(), origin.data());
@@ -331,13 +334,14 @@ void LanePaths::search_lines(double C, Lanes moving) {
     measure(C);
     is_accepted = true;
     for (std::size_t f = 0; f < n_folds_ && n_halvings < max_halvings; ++f)
-      if (has(moving, f) && objective_[f] > start[f] + least_progress * length[f] * slope[f]) {
+      if (has(moving, f) && !has_gained(f) &&
+          objective_[f] > start[f] + least_progress * length[f] * slope[f]) {
         length[f] *= 0.5;
         is_accepted = false;
       }
   }
   for (std::size_t f = 0; f < n_folds_; ++f)
-    if (has(moving, f) && objective_[f] >= start[f])
+    if (has(moving, f) && !has_gained(f) && objective_[f] >= start[f])
       needs_double_ = with(needs_double_, f);
 }
 
