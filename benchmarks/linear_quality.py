@@ -186,8 +186,8 @@ def run(options: Options) -> Report:
             report.failures.append(f"{name}: these are not the models of LIBLINEAR's -C.")
         print(*rows, sep="\n", flush=True)
     report.notes += [
-        f"The optimum is that of the reference; {ROUNDING:g} of an objective is taken for rounding: "
-        "less is not closer, and a smaller distance counts as that.",
+        f"The optimum is that of the reference. {ROUNDING:g} of an objective may be rounding: less "
+        "is not closer, and a smaller distance counts as that.",
         "Rates: of all rows, each under the fold that holds it out.",
     ]
     return report

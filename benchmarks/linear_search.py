@@ -95,25 +95,32 @@ def own_search(name: str, folder: str, log2_C: list[float], repeats: int) -> dic
     }
 
 
+def take_turns(options: Options, name: str, repeats: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """LIBLINEAR's best run and ours, by turns: what else the machine does meets both."""
+    base = {"name": name, "folder": options.data}
+    peers: list[dict[str, Any]] = []
+    ours: list[dict[str, Any]] = []
+    for _ in range(1 if options.skip_slow_peers or name in ALONE else min(2, repeats)):
+        if name in ALONE:
+            peers.append({"log2_C": ALONE[name], "seconds": None})
+        else:
+            job = "benchmarks.linear_search:peer_search"
+            peers.append(options.runner.call(job, base, pin=True))
+        arguments = {**base, "log2_C": peers[0]["log2_C"], "repeats": repeats}
+        ours.append(options.runner.call("benchmarks.linear_search:own_search", arguments, pin=True))
+    return min(peers, key=lambda run: run["seconds"]), min(ours, key=lambda run: run["seconds"])
+
+
 def run(options: Options) -> Report:
     report = Report("linear_search", COLUMNS)
     repeats = 1 if options.is_quick else options.repeats
     for name in CASES:
         if not options.wants(name):
             continue
-        base = {"name": name, "folder": options.data}
-        peer: dict[str, Any] = {"log2_C": ALONE.get(name)}
-        if name not in ALONE:
-            runs = [
-                options.runner.call("benchmarks.linear_search:peer_search", base, pin=True)
-                for _ in range(1 if options.skip_slow_peers else min(2, repeats))
-            ]
-            peer = min(runs, key=lambda run: run["seconds"])
-        arguments = {**base, "log2_C": peer["log2_C"], "repeats": repeats}
-        ours = options.runner.call("benchmarks.linear_search:own_search", arguments, pin=True)
+        peer, ours = take_turns(options, name, repeats)
         common = {"data": name, "n_C": len(peer.pop("log2_C"))}
         report.rows.append({**common, "peer": "alphapath", "ratio": 1.0, **ours})
-        if peer:
+        if name not in ALONE:
             ratio = peer["seconds"] / ours["seconds"]
             report.rows.append({**common, "peer": "LIBLINEAR -C", "ratio": ratio, **peer})
         print(name, ours, peer, flush=True)

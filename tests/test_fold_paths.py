@@ -136,3 +136,35 @@ def test_search_against_liblinear(d: int) -> None:
         objective = 0.5 * theta @ theta + C * left @ left
         assert one.objective[k, 0, 0] <= objective * (1.0 + 1e-9)
         assert one.test_scores[k, 0] == pytest.approx(peer.score(X[test], y[test]), abs=0.01)
+
+
+@pytest.mark.parametrize(("n", "d"), [(600, 20), (2000, 20), (600, MAX_GRAM + 20)])
+def test_no_C_is_further_from_the_optimum_than_liblinears(n: int, d: int) -> None:
+    """At the default tolerances, on every fold; scikit-learn's primal solver is LIBLINEAR's."""
+    X, y = make_rows(n, d)
+    folds = [(np.flatnonzero(np.arange(n) % 3 != h), np.arange(h, n, 3)) for h in range(3)]
+    grid = np.exp2(np.arange(-18.0, 6.0))
+    found = linear_c_search(LinearSVC(fit_intercept=False), X, y, C=grid, cv=folds, refit=False)
+    peer = SklearnLinearSVC(fit_intercept=False, dual=False, tol=0.01)
+    for h, (train, _) in enumerate(folds):
+        for k, C in enumerate(grid):
+            w = peer.set_params(C=C).fit(X[train], y[train]).coef_[0]
+            left = np.maximum(1.0 - y[train] * (X[train] @ w), 0.0)
+            theirs = 0.5 * w @ w + C * left @ left
+            assert found.objective[k, h, 0] <= theirs * (1.0 + 1e-13)  # rounding
+
+
+@pytest.mark.parametrize("d", [20, MAX_GRAM + 20])
+def test_the_stop_rule_does_not_depend_on_the_start(d: int) -> None:
+    """Where C is small the gap falls with the fourth power of C, from wherever a C begins."""
+    X, y = make_rows(500, d)
+    grid = np.exp2(np.arange(-16.0, -8.0))
+    folds = [(np.arange(1, 500, 2), np.arange(0, 500, 2)), (np.arange(0, 500, 2), np.arange(1, 500, 2))]
+    model = LinearSVC(fit_intercept=False)
+    whole = linear_c_search(model, X, y, C=grid, cv=folds, refit=False)
+    tight = linear_c_search(model.set_params(tol=1e-9), X, y, C=grid, cv=folds, refit=False)
+    model.set_params(tol=1e-4)
+    for k, C in enumerate(grid):
+        alone = linear_c_search(model, X, y, C=[C], cv=folds, refit=False)
+        for found in (whole.objective[k], alone.objective[0]):
+            np.testing.assert_allclose(found, tight.objective[k], rtol=1e-8)
