@@ -14,7 +14,6 @@ of Huber losses whose width shrinks until the duality gap of the hinge itself is
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass, replace
 from typing import Any
@@ -38,9 +37,9 @@ FIRST_WIDTH = 2.0
 SHRINKING = 0.3
 #: Of the tol: a width at which a gap that is still larger is rounding.
 NARROW_ENOUGH = 0.02
-#: The tolerance of the gradient norm for a tol of 1: with the default tol of 1e-4 a tenth of
+#: The tolerance of the gradient norm for a tol of 1: with the default tol of 1e-4 a twentieth of
 #: LIBLINEAR's 0.01. Where C is small it is squared (cpp/src/newton_stop.hpp).
-GRADIENT_SHARE = 10.0
+GRADIENT_SHARE = 5.0
 #: With the second moments kept, the last system costs next to nothing and gains many digits. So the
 #: squared hinge is solved to this share of the tol, down to a gap of EXACT: rates of a search then
 #: are those of the optimum.
@@ -256,10 +255,9 @@ def native_options(problem: MarginProblem, limits: NewtonLimits) -> _core.Newton
     options.keeps_gram = keeps_gram(problem)
     options.tol, options.max_iter = limits.tol, limits.max_iter
     if problem.loss == "squared_hinge":
+        options.gradient_tol = GRADIENT_SHARE * limits.tol
         if options.keeps_gram:
             options.tol = min(limits.tol, max(LAST_SHARE * limits.tol, EXACT))
-        # The gap goes with the square of the gradient.
-        options.gradient_tol = GRADIENT_SHARE * math.sqrt(options.tol * limits.tol)
     # The gap of the hinge counts the slope of a free bias as it is, not its square.
     options.bias_tol = (0.1 if problem.loss == "hinge" else 1.0) * limits.tol
     return options
