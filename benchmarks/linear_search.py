@@ -10,6 +10,7 @@ import ctypes
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from time import perf_counter
 from typing import Any
 
@@ -36,17 +37,21 @@ N_FOLDS = 5
 
 
 def liblinear_splits(n: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(train, test) of each fold, as LIBLINEAR's first shuffle in a process gives them."""
+    """(train, test) of each fold, as LIBLINEAR's first shuffle in a process gives them.
+
+    In its order: on covtype sums in another order lead its steps elsewhere.
+    """
     libc = ctypes.CDLL(None)
     libc.srand(1)
     order = np.arange(n)
     for i in range(n):
         j = i + libc.rand() % (n - i)
         order[i], order[j] = order[j], order[i]
-    fold = np.empty(n, dtype=int)
-    for k in range(N_FOLDS):
-        fold[order[k * n // N_FOLDS : (k + 1) * n // N_FOLDS]] = k
-    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(N_FOLDS)]
+    bounds = [k * n // N_FOLDS for k in range(N_FOLDS + 1)]
+    return [
+        (np.concatenate([order[:begin], order[end:]]), order[begin:end])
+        for begin, end in pairwise(bounds)
+    ]
 
 
 def peer_search(name: str, folder: str) -> dict[str, Any]:
@@ -59,6 +64,7 @@ def peer_search(name: str, folder: str) -> dict[str, Any]:
     rates = [float(rate) for _, rate in found]
     return {
         "log2_C": [float(value) for value, _ in found],
+        "rates": [rate / 100.0 for rate in rates],
         "best_rate": max(rates) / 100.0,
         "best_C": 2.0 ** float(found[int(np.argmax(rates))][0]),
         "seconds": seconds,
@@ -81,7 +87,8 @@ def own_search(name: str, folder: str, log2_C: list[float], repeats: int) -> dic
     from alphapath.model_selection import linear_c_search
 
     X, y = load_linear(name, folder, "float64")
-    model, grid, cv = LinearSVC(fit_intercept=False), np.exp2(log2_C), liblinear_splits(len(y))
+    model, grid = LinearSVC(fit_intercept=False), np.exp2(log2_C)
+    cv = [(np.sort(train), np.sort(test)) for train, test in liblinear_splits(len(y))]
     seconds = []
     for _ in range(repeats):
         began = perf_counter()
