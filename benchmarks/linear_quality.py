@@ -129,13 +129,14 @@ def compare(ours: np.ndarray, theirs: np.ndarray, optimum: np.ndarray) -> dict[s
     """How much closer ours are to the optimum, by objective, at every (C, fold)."""
     has_both = np.isfinite(theirs)
     excess = ((ours - theirs) / optimum)[has_both]
-    distance = np.maximum(ours - optimum, ROUNDING * optimum)
     n_closer = int((excess > ROUNDING).sum())
+    is_above = has_both & (theirs - optimum > ROUNDING * optimum)
+    distance = np.maximum(ours - optimum, ROUNDING * optimum)
     return {
         "n_closer": n_closer,
         "closer": f"{n_closer} of {excess.size}",
         "worst_excess": float(excess.max()),
-        "least_factor": float(((theirs - optimum) / distance)[has_both].min()),
+        "least_factor": float(((theirs - optimum) / distance)[is_above].min(initial=np.inf)),
     }
 
 
