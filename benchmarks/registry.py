@@ -60,6 +60,9 @@ BENCHMARKS = {
     "linear_fit": Benchmark("linear_fit", "one linear SVM against the peers; its memory", True),
     "linear_dual": Benchmark("linear_dual", "dual descent of the hinge by margin bounds", True),
     "linear_search": Benchmark("linear_search", "the search over C against LIBLINEAR -C", True),
+    "linear_quality": Benchmark(
+        "linear_quality", "objectives and winners of that search, certified", True
+    ),
     "incremental": Benchmark(
         "incremental", "exact updates against single ones, warm SMO and refits", True
     ),

@@ -276,9 +276,15 @@ def test_one_linear_fit_is_near_the_optimum(linear_folder: Path) -> None:
     assert all(-1e-6 < row["excess"] < 2e-3 for row in own)
 
 
+@pytest.mark.usefixtures("_in_process")
 def test_the_linear_search_agrees_with_liblinear(linear_folder: Path) -> None:
     pytest.importorskip("liblinear", reason="liblinear-official is not installed")
-    ours, peer, close = run_quick("linear_search", "ijcnn1", linear_folder)
-    assert ours["worst_excess"] < 1e-6
-    assert ours["best_rate"] == pytest.approx(close["best_rate"], abs=0.01)
+    ours, peer = run_quick("linear_search", "ijcnn1", linear_folder)
     assert ours["n_C"] == peer["n_C"]
+    # It fails where LIBLINEAR is closer to the optimum, or does other than its search.
+    own, exact, search, from_zero, close = run_quick("linear_quality", "ijcnn1", linear_folder)
+    assert own["best_C"] == exact["best_C"] == close["best_C"]
+    assert ours["best_rate"] == pytest.approx(own["rate"], abs=1e-12)
+    assert search["rate"] == pytest.approx(peer["best_rate"], abs=1e-5)
+    assert search["closer"] == from_zero["closer"] == f"0 of {5 * ours['n_C']}"
+    assert min(search["least_factor"], from_zero["least_factor"]) > 1.0

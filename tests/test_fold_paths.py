@@ -136,3 +136,48 @@ def test_search_against_liblinear(d: int) -> None:
         objective = 0.5 * theta @ theta + C * left @ left
         assert one.objective[k, 0, 0] <= objective * (1.0 + 1e-9)
         assert one.test_scores[k, 0] == pytest.approx(peer.score(X[test], y[test]), abs=0.01)
+
+
+@pytest.mark.parametrize(("n", "d"), [(600, 20), (2000, 20), (600, MAX_GRAM + 20)])
+def test_no_C_is_further_from_the_optimum_than_liblinears(n: int, d: int) -> None:
+    """At the default tolerances, on every fold; scikit-learn's primal solver is LIBLINEAR's."""
+    X, y = make_rows(n, d)
+    folds = [(np.flatnonzero(np.arange(n) % 3 != h), np.arange(h, n, 3)) for h in range(3)]
+    grid = np.exp2(np.arange(-18.0, 6.0))
+    found = linear_c_search(LinearSVC(fit_intercept=False), X, y, C=grid, cv=folds, refit=False)
+    peer = SklearnLinearSVC(fit_intercept=False, dual=False, tol=0.01)
+    for h, (train, _) in enumerate(folds):
+        for k, C in enumerate(grid):
+            w = peer.set_params(C=C).fit(X[train], y[train]).coef_[0]
+            left = np.maximum(1.0 - y[train] * (X[train] @ w), 0.0)
+            theirs = 0.5 * w @ w + C * left @ left
+            assert found.objective[k, h, 0] <= theirs * (1.0 + 1e-13)  # rounding
+
+
+@pytest.mark.parametrize(("d", "tol"), [(20, 1e-5), (MAX_GRAM + 20, 1e-4)])
+def test_the_stop_rule_is_the_same_for_every_start(d: int, tol: float) -> None:
+    """Gap rule G and share rule q as docs/linear.md states them; q^2 / G where q is the smaller."""
+    X, y = make_rows(500, d)
+    grid = np.exp2(np.arange(-16.0, 2.0))
+    even, odd = np.arange(0, 500, 2), np.arange(1, 500, 2)
+    folds = [(odd, even), (even, odd)]
+    model = LinearSVC(fit_intercept=False)
+    path = linear_c_search(model, X, y, C=grid, cv=folds, refit=False)
+    is_share_smaller = np.zeros((len(grid), 2), dtype=bool)
+    n_iter_alone = 0
+    for k, C in enumerate(grid):
+        alone = linear_c_search(model, X, y, C=[C], cv=folds, refit=False)
+        n_iter_alone += alone.n_iter.sum()
+        for h, (train, _) in enumerate(folds):
+            at_zero = 2.0 * C * np.linalg.norm(X[train].T @ y[train])
+            q = 5e-4 * at_zero * min(np.mean(y[train] > 0.0), np.mean(y[train] < 0.0))
+            for found, i in ((path, k), (alone, 0)):
+                F = found.objective[i, h, 0]
+                G = np.sqrt(2.0 * tol * F)
+                largest = max(q * q / G, np.sqrt(2e-15 * F)) if q < G else G
+                is_share_smaller[k, h] = q < G
+                assert found.duality_gap[i, h, 0] <= 0.5001 * largest**2
+    assert is_share_smaller[0].all()
+    assert not is_share_smaller[-1].any()
+    # Reuse: one solution with second moments, the span of three without.
+    assert path.n_iter.sum() < (0.8 if d <= MAX_GRAM else 0.6) * n_iter_alone

@@ -11,27 +11,16 @@ namespace {
 
 constexpr std::size_t lanes = simd::n_together;
 
-// As in margins_newton.cpp.
+// As in margins_newton.cpp and newton_systems.cpp.
 constexpr double least_progress = 1e-4;
 constexpr int max_halvings = 30;
+constexpr double level = 1e-10, enough_gain = 0.7;
 constexpr double step_accuracy = 0.02;
 constexpr double enough = 0.9;
 // Single precision gains nothing more from longer runs.
 constexpr std::size_t max_products = 400;
 
-// Along the way through the last solutions: how far at most, in ways from one C to the next; the
-// share of its slope that may be left; evaluations of the slope.
-constexpr double longest_way = 4.0, flat_enough = 0.05;
-constexpr int max_tries = 12;
-
 constexpr int unfinished = -1;
-
-bool has(Lanes set, std::size_t f) {
-  return set >> f & 1u;
-}
-Lanes with(Lanes set, std::size_t f) {
-  return static_cast<Lanes>(set | 1u << f);
-}
 
 } // namespace
 
@@ -39,12 +28,14 @@ LanePaths::LanePaths(const std::vector<MarginTask>& tasks, const NewtonPathOptio
     : FoldPaths(tasks, options), options_(options), tasks_(tasks),
       size_(task_.rows.n_columns() + options.has_bias), results_(tasks.size()),
       theta_(size_ * lanes), loss_gradient_(size_ * lanes), gradient_(size_ * lanes),
-      step_(size_ * lanes), values_(task_.rows.size() * lanes), theta_before_(theta_.size()),
-      values_before_(values_.size()), parabola_(task_.rows.size() + 1),
+      step_(size_ * lanes), values_(task_.rows.size() * lanes), parabola_(task_.rows.size() + 1),
       parabola_weights_(parabola_.size() * lanes), place_of_(size_, -1),
       vectors_(5 * (size_ + 1) * lanes) {
-  std::fill_n(theta_.data(), theta_.size(), 0.0);
-  std::fill_n(values_.data(), values_.size(), 0.0);
+  for (Past& past : past_)
+    past = {Buffer<double>(theta_.size()), Buffer<double>(values_.size())};
+  for (Buffer<double>* zeros :
+       {&theta_, &values_, &past_[0].theta, &past_[0].values, &past_[1].theta, &past_[1].values})
+    std::fill_n(zeros->data(), zeros->size(), 0.0);
   evaluate();
   measure(1.0);
   for (std::size_t f = 0; f < n_folds_; ++f)
@@ -61,7 +52,7 @@ std::vector<double> LanePaths::theta(std::size_t fold) const {
 std::vector<NewtonResult> LanePaths::solve(double C, Watch& watch) {
   std::fill(results_.begin(), results_.end(), NewtonResult{.status = unfinished});
   measure(C);
-  extrapolate(C);
+  begin_in_span(C);
   needs_double_ = 0;
   while (const Lanes moving = find_unfinished(C, watch)) {
     find_steps(C, moving);
@@ -108,72 +99,6 @@ void LanePaths::evaluate() {
     std::copy_n(sums.slopes, lanes, loss_gradient_.data() + (size_ - 1) * lanes);
 }
 
-/// From the solution of the last C, at theta_, on along the way from the one before.
-void LanePaths::extrapolate(double C) {
-  PerFold length;
-  if (has_before_) {
-    PerFold linear, quadratic; // of 1/2 |theta|^2 along the way
-    for (std::size_t j = 0; j < theta_.size(); j += lanes)
-      for (std::size_t f = 0; f < lanes; ++f) {
-        const double change = theta_[j + f] - theta_before_[j + f];
-        linear[f] += theta_[j + f] * change;
-        quadratic[f] += change * change;
-      }
-    length = find_minimum_along(C, linear, quadratic);
-  }
-  const auto move_on = [&](Buffer<double>& now, Buffer<double>& before) {
-    for (std::size_t j = 0; j < now.size(); j += lanes)
-      for (std::size_t f = 0; f < lanes; ++f) {
-        const double last = now[j + f];
-        if (has_before_)
-          now[j + f] += length[f] * (last - before[j + f]);
-        before[j + f] = last;
-      }
-  };
-  move_on(theta_, theta_before_);
-  move_on(values_, values_before_);
-  if (has_before_) {
-    evaluate();
-    measure(C);
-  }
-  has_before_ = true;
-}
-
-/// Newton's method for the root of the slope of F, which rises; 0 where the path stays.
-LanePaths::PerFold LanePaths::find_minimum_along(double C, const PerFold& linear,
-                                                 const PerFold& quadratic) const {
-  PerFold t, low, high, first, slopes, curvatures;
-  Lanes moving = 0;
-  for (std::size_t f = 0; f < n_folds_; ++f) {
-    high[f] = longest_way;
-    if (!is_solved(f, C))
-      moving = with(moving, f);
-  }
-  for (int k = 0; k < max_tries && moving != 0; ++k) {
-    ALPHAPATH_DISPATCH(derive_along)
-    ({rows_.lanes.data(), rows_.weights.data(), 0, task_.rows.size()}, values_.data(),
-     values_before_.data(), t.at, slopes.at, curvatures.at);
-    for (std::size_t f = 0; f < n_folds_; ++f) {
-      if (!has(moving, f))
-        continue;
-      const double slope = linear[f] + t[f] * quadratic[f] + C * slopes[f];
-      const double curvature = quadratic[f] + C * curvatures[f];
-      first[f] = k == 0 ? -slope : first[f];
-      (slope < 0.0 ? low : high)[f] = t[f];
-      if (!(first[f] > 0.0) || std::abs(slope) <= flat_enough * first[f]) {
-        moving = static_cast<Lanes>(moving & ~(1u << f));
-        continue;
-      }
-      const double next = t[f] - slope / curvature;
-      t[f] = next > low[f] && next < high[f] ? next : 0.5 * (low[f] + high[f]);
-    }
-  }
-  for (std::size_t f = 0; f < n_folds_; ++f)
-    if (has(moving, f))
-      t[f] = low[f];
-  return t;
-}
-
 /// F and its gradient from the losses, without a look at the data.
 void LanePaths::measure(double C) {
   PerFold norms;
@@ -190,9 +115,7 @@ void LanePaths::measure(double C) {
 }
 
 double LanePaths::largest_gradient(std::size_t f, double C) const {
-  const double largest = std::sqrt(2.0 * options_.tol * objective_[f]);
-  const double share = options_.gradient_tol * C * zero_gradient_[f];
-  return std::isfinite(share) && share > 0.0 ? std::min(largest, share) : largest;
+  return alphapath::largest_gradient(options_, C * zero_gradient_[f], objective_[f]);
 }
 
 bool LanePaths::is_solved(std::size_t f, double C) const {
@@ -308,9 +231,13 @@ void LanePaths::conjugate_residuals(const simd::LaneVectors& at, double C, Lanes
   }
 }
 
-/// Halves the step of a fold until its F has come down.
+/// Halves the step of a fold until its F has come down, or is level while the gradient has.
 void LanePaths::search_lines(double C, Lanes moving) {
-  const PerFold start = objective_;
+  const PerFold start = objective_, squares = squares_;
+  const auto has_gained = [&](std::size_t f) {
+    return objective_[f] <= (1.0 + level) * start[f] &&
+           squares_[f] <= enough_gain * enough_gain * squares[f];
+  };
   PerFold length, slope;
   Buffer<double> origin(theta_.size());
   std::copy_n(theta_.data(), theta_.size(), origin.data());
@@ -331,13 +258,14 @@ void LanePaths::search_lines(double C, Lanes moving) {
     measure(C);
     is_accepted = true;
     for (std::size_t f = 0; f < n_folds_ && n_halvings < max_halvings; ++f)
-      if (has(moving, f) && objective_[f] > start[f] + least_progress * length[f] * slope[f]) {
+      if (has(moving, f) && !has_gained(f) &&
+          objective_[f] > start[f] + least_progress * length[f] * slope[f]) {
         length[f] *= 0.5;
         is_accepted = false;
       }
   }
   for (std::size_t f = 0; f < n_folds_; ++f)
-    if (has(moving, f) && objective_[f] >= start[f])
+    if (has(moving, f) && !has_gained(f) && objective_[f] >= start[f])
       needs_double_ = with(needs_double_, f);
 }
 

@@ -1,7 +1,7 @@
 // Paths of several folds without second moments, for data of many columns.
 //
-// Newton's method as in margins_newton.hpp, all folds in step. A C begins at the minimum along the
-// line through the solutions of the last two, for which their decision values are enough. The
+// Newton's method as in margins_newton.hpp, all folds in step. A C begins at the minimum over the
+// span of the solutions of the last three, for which their decision values are enough. The
 // systems are solved by conjugate residuals on a copy of the rows that are on the parabola in any
 // fold, in single precision: what a step loses by that, the next one makes up, since objective and
 // gradient are taken in double.
@@ -11,9 +11,17 @@
 #include "fold_paths.hpp"
 #include "simd/lane_loops.hpp"
 
+#include <array>
 #include <vector>
 
 namespace alphapath {
+
+inline bool has(Lanes set, std::size_t f) {
+  return set >> f & 1u;
+}
+inline Lanes with(Lanes set, std::size_t f) {
+  return static_cast<Lanes>(set | 1u << f);
+}
 
 class LanePaths final : public FoldPaths {
 public:
@@ -33,8 +41,13 @@ private:
 
   void take_values();
   void evaluate();
-  void extrapolate(double C);
-  PerFold find_minimum_along(double C, const PerFold& linear, const PerFold& quadratic) const;
+  void begin_in_span(double C);
+  void find_minimum_in_span(double C, PerFold (&a)[3]) const;
+  bool is_smooth(std::size_t f, double C) const;
+  using SpanProducts = std::array<PerFold, 6>;
+  SpanProducts measure_span() const;
+  void add_penalty(double C, const PerFold (&a)[3], const SpanProducts& products,
+                   simd::SpanSums& sums) const;
   void measure(double C);
   double largest_gradient(std::size_t f, double C) const;
   bool is_solved(std::size_t f, double C) const;
@@ -54,9 +67,12 @@ private:
   PerFold zero_gradient_;                // as in NewtonPath
   // Lane by lane: theta, the gradient of the losses, that of F, and the step.
   Buffer<double> theta_, loss_gradient_, gradient_, step_;
-  Buffer<double> values_;                       // decision values at theta_, row by row
-  Buffer<double> theta_before_, values_before_; // at the solution of the C before the last
-  bool has_before_ = false;
+  Buffer<double> values_; // decision values at theta_, row by row
+  /// theta and decision values at the solution of an earlier C; 0 before the first.
+  struct Past {
+    Buffer<double> theta, values;
+  };
+  Past past_[2]; // of the C before the last, and of that before it
   // The rows on the parabola in any fold, over the columns that they have; outside of these H is
   // the identity, and one more entry stands for all other columns.
   std::vector<std::int32_t> parabola_; // the first n_parabola_

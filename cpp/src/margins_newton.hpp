@@ -21,30 +21,15 @@
 #include "alphapath/box_problem.hpp"
 #include "alphapath/interrupt.hpp"
 #include "gram_factor.hpp"
+#include "newton_stop.hpp"
 #include "parabola_system.hpp"
 #include "segment_state.hpp"
 
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <vector>
 
 namespace alphapath {
-
-struct NewtonPathOptions {
-  bool has_bias = false;
-  double bias_penalty = 1.0; // 0: free
-  bool keeps_gram = true;
-  bool are_signs_enough = false; // of held-out decision values, for paths side by side
-  double tol = 1e-6;             // of the gap, relative to F
-  // Of the gradient norm, relative to that at theta = 0 times the share of the rarer class: the
-  // rule of LIBLINEAR, which is the stricter one where C is small.
-  double gradient_tol = std::numeric_limits<double>::infinity();
-  // Of the slope of a free bias, times how far the bias may still go (as if to 0 and 1 further),
-  // relative to F: there the gap knows nothing of it.
-  double bias_tol = std::numeric_limits<double>::infinity();
-  std::int64_t max_iter = 200;
-};
 
 struct NewtonResult {
   double objective = 0.0;
@@ -54,9 +39,6 @@ struct NewtonResult {
   std::int64_t n_factors = 0;
   int status = 0; // as Status
 };
-
-/// Of the weights.
-double share_of_rarer_class(const MarginTask& task);
 
 class NewtonPath {
 public:

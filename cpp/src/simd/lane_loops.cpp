@@ -55,21 +55,31 @@ std::size_t take_slopes(const LaneRows& at, const double* values, double* slopes
   return n_found;
 }
 
-void derive_along(const LaneRows& at, const double* values, const double* before, const double* t,
-                  double* slopes, double* curvatures) {
-  const dlanes length = load<dlanes>(t);
-  dlanes slope{}, curvature{};
+void derive_in_span(const LaneRows& at, const double* const values[3], const double* a,
+                    SpanSums& sums) {
+  const dlanes a0 = load<dlanes>(a), a1 = load<dlanes>(a + n_together),
+               a2 = load<dlanes>(a + 2 * n_together);
+  dlanes value{}, gradient[3] = {}, hessian[6] = {};
   for (std::size_t k = 0; k < at.count; ++k) {
     const double y = at.rows[at.first + k].label;
-    const dlanes now = load<dlanes>(values + k * n_together);
-    const dlanes change = y * (now - load<dlanes>(before + k * n_together));
-    const dlanes left = 1.0 - y * now - length * change;
+    const dlanes last = y * load<dlanes>(values[0] + k * n_together);
+    const dlanes before = y * load<dlanes>(values[1] + k * n_together);
+    const dlanes v[3] = {last, last - before,
+                         before - y * load<dlanes>(values[2] + k * n_together)};
+    const dlanes left = 1.0 - a0 * v[0] - a1 * v[1] - a2 * v[2];
     const dlanes s = left > 0.0 ? weights_of(at, at.first + k) : dlanes{};
-    slope -= s * left * change;
-    curvature += s * change * change;
+    value += s * left * left;
+    for (std::size_t i = 0, ij = 0; i < 3; ++i) {
+      gradient[i] -= s * left * v[i];
+      for (std::size_t j = 0; j <= i; ++j, ++ij)
+        hessian[ij] += s * v[i] * v[j];
+    }
   }
-  store(slopes, 2.0 * slope);
-  store(curvatures, 2.0 * curvature);
+  store(sums.value, value);
+  for (std::size_t i = 0; i < 3; ++i)
+    store(sums.gradient + i * n_together, 2.0 * gradient[i]);
+  for (std::size_t ij = 0; ij < 6; ++ij)
+    store(sums.hessian + ij * n_together, 2.0 * hessian[ij]);
 }
 
 void multiply_together(const CsrRows<float>& x, std::size_t n, const float* weights,

@@ -36,6 +36,13 @@ struct LaneVectors {
   }
 };
 
+/// Of a function of three coefficients, lane by lane.
+struct SpanSums {
+  double value[n_together];
+  double gradient[3 * n_together];
+  double hessian[6 * n_together]; // 00, 10, 11, 20, 21, 22
+};
+
 #define ALPHAPATH_DECLARE(isa)                                                                     \
   namespace isa {                                                                                  \
   /* Of the rows at hand, whose decision values are given: slopes[k * n_together + f] = -2 s y     \
@@ -43,9 +50,11 @@ struct LaneVectors {
      lane by lane (0 where a model does not have the row on it), and returns how many. */          \
   std::size_t take_slopes(const LaneRows& at, const double* values, double* slopes,                \
                           LaneSums& sums, std::int32_t* parabola, float* weights);                 \
-  /* First and second derivative of sum s (1 - m)_+^2 along values - before, at length t. */       \
-  void derive_along(const LaneRows& at, const double* values, const double* before,                \
-                    const double* t, double* slopes, double* curvatures);                          \
+  /* sum s (1 - m)_+^2 at the decision values sum_i a_i v_i, and its derivatives with respect to   \
+     a; v_0 is the last of the three decision values given, v_1 and v_2 the ways to it and to the  \
+     one before. */                                                                                \
+  void derive_in_span(const LaneRows& at, const double* const values[3], const double* a,          \
+                      SpanSums& sums);                                                             \
   /* image_f += sum_k weights[k * n_together + f] x_k (x_k'residual_f) over n rows. */             \
   void multiply_together(const CsrRows<float>& x, std::size_t n, const float* weights,             \
                          const LaneVectors& at);                                                   \

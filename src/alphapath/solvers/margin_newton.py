@@ -37,9 +37,9 @@ FIRST_WIDTH = 2.0
 SHRINKING = 0.3
 #: Of the tol: a width at which a gap that is still larger is rounding.
 NARROW_ENOUGH = 0.02
-#: The tolerance of the gradient norm for a tol of 1: with the default tol of 1e-4 a tenth of
-#: LIBLINEAR's 0.01, which its solutions at small C mostly surpass.
-GRADIENT_SHARE = 10.0
+#: The tolerance of the gradient norm for a tol of 1: with the default tol of 1e-4 a twentieth of
+#: LIBLINEAR's 0.01. Where C is small it is squared (cpp/src/newton_stop.hpp).
+GRADIENT_SHARE = 5.0
 #: With the second moments kept, the last system costs next to nothing and gains many digits. So the
 #: squared hinge is solved to this share of the tol, down to a gap of EXACT: rates of a search then
 #: are those of the optimum.
