@@ -13,16 +13,10 @@ from sklearn.utils import indexable
 from ..estimators.quadratic_loss import QuadraticLossSVC
 from ..kernels import KernelStore
 from ..paths.path import Path
+from ..paths.path_or_grid import most_iterations, prefers_path
 from ..paths.validation import ValidationCurve, average_curves, make_curve
 from ..paths.walker import ENTRY_TOL
-from ..paths.weights import (
-    ScoredRows,
-    ScoredWalk,
-    check_range,
-    follow_c_scored,
-    most_iterations,
-    prefers_path,
-)
+from ..paths.weights import ScoredRows, ScoredWalk, check_range, follow_c_scored
 from ..problem import FloatArray, Problem
 from ..solvers.chain import solve_chain
 from ..solvers.native import Limits

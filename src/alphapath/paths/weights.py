@@ -14,10 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..problem import FloatArray, Problem
-from ..solution import Status
 from ..solvers import smo
 from ..solvers.lapack import single_threaded
-from ..solvers.sequence import SequenceSolution
 from .path import PIECES, Path
 from .validation import ValidationCurve, as_curve, make_shares
 from .walker import PathStatus, Walker
@@ -28,12 +26,6 @@ IntArray = NDArray[np.int64]
 N_STRETCHES = 8
 #: Events after which residuals are recomputed at the next stop (and at the last stop always).
 EVENTS_ALONE = 300
-#: What an event costs, in kernel rows: so much of each member's (its solves, and the share of what
-#: others take that are looked at now and then), and so many more; and an iteration of SMO beside it
-#: (values of the margin set are used again soon).
-MEMBER_ROWS, EVENT_ROWS, ITERATION_ROWS = 0.4, 16.0, 4.0
-#: Events a training row, over ten octaves or more.
-EVENTS_PER_ROW = 1.4
 
 
 def c_path(estimator: Any, X: Any, y: Any, C_min: float, C_max: float, **fit: Any) -> Path:
@@ -140,24 +132,6 @@ def follow_c_scored(
     curve = as_curve(native.take_curve(), limits[1], metric, "C")
     path = walk.take_path("C") if scored.keeps_path else None
     return ScoredWalk(curve, path, walk.n_events, bool(walk.gaps))
-
-
-def most_iterations(n_rows: int) -> int:
-    """Iterations of one solve on a grid beyond which a path with small margin sets is cheaper."""
-    return int(EVENTS_PER_ROW * n_rows * 4.0 * EVENT_ROWS / ITERATION_ROWS) + 1000
-
-
-def prefers_path(chain: SequenceSolution, n_rows: int) -> bool:
-    """Whether the whole path along C is likely to cost less than `chain`, a grid over it.
-
-    Counted, not timed: the path's events and for each of them a share of the margin set's kernel
-    rows, as large as it is on the grid; the grid's iterations, two rows each and the work around.
-    """
-    if any(status is not Status.SOLVED for status in chain.status):
-        return True
-    rows = MEMBER_ROWS * float(np.mean(chain.n_free)) + EVENT_ROWS
-    path = EVENTS_PER_ROW * n_rows * rows
-    return path <= ITERATION_ROWS * float(np.sum(chain.n_iter))
 
 
 def _octaves(low: float, high: float) -> list[float]:
