@@ -106,7 +106,7 @@ def compare_cross_validation(
         "is_chain_cut": is_chain_cut,
         "auto_choice": "path" if auto.is_exact else "grid",
         "is_cut": is_cut,
-        "n_events": sum(path.n_events for path in result.paths),
+        "n_events": result.n_events,
         "n_iter": n_iter,
         "best": result.best_score,
         "best_C": result.best_C,

@@ -165,7 +165,28 @@ def test_cross_validated_path_is_the_curve_of_refits() -> None:
         scores = cross_validate(SVC(gamma=0.05, C=C, tol=1e-8), X, y, cv=folds)["test_score"]
         assert_allclose(result.curve(C), 1.0 - scores.mean(), atol=1e-12)
     assert result.best_score == result.curve.value.min()
-    assert all(path.gaps == () for path in result.paths)
+    assert result.is_exact
+    assert result.paths == ()
+
+
+def test_curves_are_the_same_with_paths_and_without() -> None:
+    """Rows enough for walks that look at near instances alone, which drop what they recorded."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(500, 6))
+    y = np.where(X[:, 0] - X[:, 1] + rng.normal(size=500) > 0, 1.0, -1.0)
+    folds = list(KFold(3).split(X))
+    options: dict[str, Any] = {"C_min": 2.0**-2, "C_max": 2.0**10}
+    alone = cross_validate_path(SVC(gamma=0.1), X, y, folds, **options)
+    kept = cross_validate_path(SVC(gamma=0.1), X, y, folds, return_paths=True, **options)
+    assert alone.n_events == sum(path.n_events for path in kept.paths) > 200
+    assert all(path.gaps == () for path in kept.paths)
+    points = np.geomspace(2.0**-2, 2.0**10, 500)
+    for one, other, path, (_, test) in zip(
+        alone.fold_curves, kept.fold_curves, kept.paths, folds, strict=True
+    ):
+        assert_array_equal(one.starts, other.starts)
+        assert_array_equal(one.value, other.value)
+        assert_allclose(one(points), path.validate(X[test], y[test])(points), atol=1e-12)
 
 
 def test_a_grid_where_it_is_cheaper() -> None:

@@ -198,8 +198,12 @@ void bind_walker(nb::module_& m) {
           },
           "Recompute the residuals; returns the KKT violation.")
       .def(
-          "record", [](HeldWalker& self, bool is_on) { self.walker.record(is_on); }, "is_on"_a,
-          "Keep the pieces from now on.")
+          "record",
+          [](HeldWalker& self, bool is_on, bool keeps_pieces) {
+            self.walker.record(is_on, keeps_pieces);
+          },
+          "is_on"_a, "keeps_pieces"_a = true,
+          "Walk exactly from now on, and keep the pieces or scores alone.")
       .def(
           "score",
           [](HeldWalker& self, const Indices& rows, const Vector& shares, bool is_error) {

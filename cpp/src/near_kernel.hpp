@@ -14,6 +14,12 @@
 
 namespace alphapath {
 
+/// For values that are picked here and there: read as they come, one would wait for most of them.
+inline void prefetch_row(const double* row, std::size_t n) {
+  for (std::size_t k = 0; k < n; k += 8)
+    __builtin_prefetch(row + k);
+}
+
 /// The kernel among some instances, in places of their own: first those followed, room for members
 /// that will be, then the other members. Rows are copied when they are asked for.
 class NearKernel final : public KernelRows {
@@ -49,7 +55,10 @@ public:
   std::size_t stride() const override { return padded(size()); }
   Precision precision() const override { return Precision::float64; }
   const void* full() const override { return nullptr; }
-  void prefetch(std::span<const std::size_t>) const override {}
+  void prefetch(std::span<const std::size_t> instances) const override {
+    for (const std::size_t i : instances)
+      prefetch_row(static_cast<const double*>(all_.row(which_[i]).data), all_.size());
+  }
   std::span<const double> diagonal() const override { return diagonal_; }
   std::span<const double> offset() const override { return {}; }
   KernelRow row(std::size_t i) const override {
@@ -65,15 +74,21 @@ public:
   }
 
   /// Rows of these members: their values with those followed, now or later. Copied from the rows
-  /// of those followed, which are fewer.
+  /// of those followed, which are fewer, and in the order of memory.
   std::vector<const double*> followed_rows(std::span<const std::uint32_t> members) const {
-    std::vector<const double*> out;
+    std::vector<std::uint32_t> position(all_.size(), nobody), sorted;
+    for (std::uint32_t k = 0; k < members.size(); ++k)
+      position[members[k]] = k;
+    std::vector<const double*> out(members.size());
     double* first = memory_.data() + used_;
-    for (const std::uint32_t i : members) {
+    for (std::uint32_t i = 0; i < position.size(); ++i) {
+      if (position[i] == nobody)
+        continue;
       double* row = memory_.data() + used_;
       used_ += first_hidden_;
       rows_.emplace_back(i, row);
-      out.push_back(row);
+      sorted.push_back(i);
+      out[position[i]] = row;
     }
     for (std::size_t k = 0; k < padded(n_followed_); k += 8) {
       KernelRow pins[8];
@@ -81,9 +96,9 @@ public:
       for (std::size_t r = 0; r < 8; ++r) { // beyond the last any values do: nobody is there
         pins[r] = all_.row(which_[std::min(k + r, n_followed_ - 1)]);
         rows[r] = static_cast<const double*>(pins[r].data);
+        prefetch_row(rows[r], all_.size());
       }
-      ALPHAPATH_DISPATCH(pick_eight)(rows, members.data(), members.size(), first + k,
-                                     first_hidden_);
+      ALPHAPATH_DISPATCH(pick_eight)(rows, sorted.data(), sorted.size(), first + k, first_hidden_);
     }
     return out;
   }

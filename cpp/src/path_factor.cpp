@@ -2,14 +2,22 @@
 
 #include "alphapath/blas.hpp"
 #include "simd/isa.hpp"
+#include "simd/margin_loops.hpp"
 #include "simd/path_loops.hpp"
 #include "simd/triangular.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace alphapath {
+
+namespace {
+
+double dot(const std::vector<double>& x, const std::vector<double>& y) {
+  return ALPHAPATH_DISPATCH(dot_product)(x.data(), y.data(), x.size());
+}
+
+} // namespace
 
 PathFactor& PathFactor::operator=(const PathFactor& other) {
   size_ = 0;
@@ -72,7 +80,7 @@ double PathFactor::try_insert(std::span<const double> a, double own, std::size_t
         tried_[r] -= lower_[c * capacity_ + r] * tried_[c];
       tried_[r] /= lower_[r * capacity_ + r];
     }
-  tried_pivot_ = own - std::inner_product(tried_.begin(), tried_.end(), tried_.begin(), 0.0);
+  tried_pivot_ = own - dot(tried_, tried_);
   return own > 0 ? tried_pivot_ / own : tried_pivot_;
 }
 
@@ -86,8 +94,7 @@ void PathFactor::insert_tried(double rhs) {
   for (std::size_t c = 0; c < size_; ++c)
     lower_[c * capacity_ + size_] = tried_[c];
   lower_[size_ * capacity_ + size_] = root;
-  const double known = std::inner_product(tried_.begin(), tried_.end(), ones_.begin(), 0.0);
-  const double done = std::inner_product(tried_.begin(), tried_.end(), carried_.begin(), 0.0);
+  const double known = dot(tried_, ones_), done = dot(tried_, carried_);
   ones_.push_back((1.0 - known) / root);
   carried_.push_back((rhs - done) / root);
   ++size_;
@@ -141,12 +148,7 @@ void PathFactor::add_column(std::size_t k, double by, double shift) {
 }
 
 double PathFactor::solve_bordered(std::span<double> x, double total) const {
-  double own = 0, square = 0;
-  for (std::size_t k = 0; k < size_; ++k) {
-    own += ones_[k] * carried_[k];
-    square += ones_[k] * ones_[k];
-  }
-  const double shift = (own - total) / square;
+  const double shift = (dot(ones_, carried_) - total) / dot(ones_, ones_);
   for (std::size_t k = 0; k < size_; ++k)
     x[k] = carried_[k] - shift * ones_[k];
   solve_backward(x.data());

@@ -58,8 +58,8 @@ double squared_sag(const PartMoves& moves, std::size_t a, std::size_t b, double 
 }
 
 /// Who moved on the part whose pieces and changes begin at `begin`; without its points.
-PartMoves PathWalker::list_movers(const PieceCounts& begin) const {
-  PartMoves moves;
+void PathWalker::list_movers(const PieceCounts& begin, PartMoves& moves) const {
+  moves.clear();
   std::vector<std::int8_t> is_listed(n_, 0);
   const auto list = [&](std::uint32_t i) {
     if (!std::exchange(is_listed[i], 1))
@@ -68,14 +68,15 @@ PartMoves PathWalker::list_movers(const PieceCounts& begin) const {
   for (std::size_t c = begin.n_changes; c < pieces_.change_instance.size(); ++c)
     list(pieces_.change_instance[c]);
   moves.n_changed = moves.who.size();
-  for (const std::uint32_t i : members_)
-    list(i);
-  return moves;
+  for (std::uint32_t i = 0; i < n_; ++i) // in the order of memory
+    if (place_[i] == Place::margin)
+      list(i);
 }
 
 /// The points of a part.
-PartMoves PathWalker::list_moves(const PathWalker& part, const PieceCounts& begin) const {
-  PartMoves moves = list_movers(begin);
+void PathWalker::list_moves(const PathWalker& part, const PieceCounts& begin,
+                            PartMoves& moves) const {
+  list_movers(begin, moves);
   const std::size_t n_pieces = pieces_.tau.size() - begin.n_pieces, n_who = moves.who.size();
   std::vector<std::uint32_t> position(n_, nobody), slot(n_, nobody);
   std::vector<Place> place;
@@ -119,7 +120,6 @@ PartMoves PathWalker::list_moves(const PathWalker& part, const PieceCounts& begi
         set(pieces_.members[at], pieces_.beta[at]);
     }
   }
-  return moves;
 }
 
 /// out[k] = the residuals of all at points[k].
@@ -146,6 +146,7 @@ void PathWalker::multiply_moves(const PartMoves& moves, std::span<const std::siz
 /// Where everybody who is not near has to stay, and how far from the margin set they are.
 FarRows PathWalker::describe_far(const PartMoves& moves) const {
   FarRows far;
+  far.rounding = rounding_floor();
   far.lo.resize(width_, -infinity);
   far.hi.resize(width_, infinity);
   if (scored_ && keeps_errors_)
@@ -156,6 +157,7 @@ FarRows PathWalker::describe_far(const PartMoves& moves) const {
     set_far_interval(i, far);
   const auto diagonal = kernel_.diagonal();
   far.distance.assign(width_, infinity);
+  far.copy.assign(n_, nobody);
   const std::size_t n_stayed = moves.who.size() - moves.n_changed;
   const std::size_t stride = std::max<std::size_t>(1, n_stayed / n_references);
   for (std::size_t u = moves.n_changed; u < moves.who.size(); u += stride) {
@@ -204,30 +206,43 @@ bool PathWalker::look_at_far(std::size_t i, std::size_t a, std::span<const doubl
   return false;
 }
 
+/// The kernel values of these instances with all that moved; most are asked for again and again.
+std::vector<const double*> PathWalker::copy_rows(const PartMoves& moves,
+                                                 std::span<const std::uint32_t> instances,
+                                                 FarRows& far) {
+  const std::size_t n_who = moves.who.size();
+  std::vector<double>& values = scratch_.open_rows;
+  for (const std::uint32_t i : instances) {
+    if (far.copy[i] != nobody)
+      continue;
+    far.copy[i] = far.n_copied++;
+    if (values.size() < far.n_copied * n_who)
+      values.resize(2 * far.n_copied * n_who);
+    const KernelRow pin = kernel_.row(i);
+    const double* row = static_cast<const double*>(pin.data);
+    prefetch_row(row, width_);
+    ALPHAPATH_DISPATCH(pick)(row, moves.who.data(), n_who, values.data() + far.copy[i] * n_who);
+  }
+  std::vector<const double*> rows;
+  for (const std::uint32_t i : instances)
+    rows.push_back(values.data() + far.copy[i] * n_who);
+  return rows;
+}
+
 /// Everybody between the points a and b, where residuals are e_a and e_b.
 bool PathWalker::look_between(const PartMoves& moves, std::size_t a, std::size_t b,
                               const double* e_a, const double* e_b, FarRows& far,
                               Passages& passages) {
-  const double rounding = rounding_floor();
-  const double floor = std::min(rounding, most_outside * target_scale_);
-  const double sag = std::sqrt(squared_sag(moves, a, b, rounding)) * (1 + sum_noise);
+  const double floor = std::min(far.rounding, most_outside * target_scale_);
+  const double sag = std::sqrt(squared_sag(moves, a, b, far.rounding)) * (1 + sum_noise);
   std::vector<std::uint32_t> open(width_);
   open.resize(ALPHAPATH_DISPATCH(find_open)(
       {e_a, e_b, far.lo.data(), far.hi.data(), far.distance.data(), sag, floor}, width_,
       open.data()));
   // Their residuals at the points between.
   const std::size_t n_who = moves.who.size(), n_points = b - a - 1;
-  std::vector<double>& values = scratch_.open_rows;
-  if (values.size() < open.size() * n_who)
-    values.resize(open.size() * n_who);
   std::vector<double> sums(open.size() * n_points), e(b - a + 1);
-  std::vector<const double*> rows;
-  for (std::size_t k = 0; k < open.size() && n_points > 0; ++k) {
-    const KernelRow pin = kernel_.row(open[k]);
-    rows.push_back(values.data() + k * n_who);
-    ALPHAPATH_DISPATCH(pick)
-    (static_cast<const double*>(pin.data), moves.who.data(), n_who, values.data() + k * n_who);
-  }
+  const auto rows = n_points > 0 ? copy_rows(moves, open, far) : std::vector<const double*>{};
   ALPHAPATH_DISPATCH(multiply_few)
   ({rows.data(), rows.size(), n_who}, moves.by_at(a + 1), n_points, sums.data());
   bool is_good = true;
@@ -246,7 +261,8 @@ bool PathWalker::look_between(const PartMoves& moves, std::size_t a, std::size_t
 /// Whether nobody left its interval on a part that was recorded from `begin` on. If so, far_e_ are
 /// the residuals at its end, and scores are summed along it.
 bool PathWalker::follow_far(const PathWalker& part, const PieceCounts& begin) {
-  const PartMoves moves = list_moves(part, begin);
+  PartMoves& moves = scratch_.moves;
+  list_moves(part, begin, moves);
   const std::size_t last = moves.n_points() - 1;
   const bool needs_all = moves.n_changed == moves.who.size() || (scored_ && !keeps_errors_);
   std::vector<std::size_t> points;

@@ -46,6 +46,12 @@ struct PartMoves {
   std::vector<double> by; // who.size() values a point
   std::vector<double> e;  // residuals of those that came or went, n_changed values a point
 
+  void clear() {
+    who.clear();
+    time.clear();
+    shift.clear();
+    e.clear();
+  }
   std::size_t n_points() const { return time.size(); }
   const double* by_at(std::size_t point) const { return by.data() + point * who.size(); }
   const double* e_at(std::size_t point) const { return e.data() + point * n_changed; }
@@ -60,6 +66,9 @@ double squared_sag(const PartMoves& moves, std::size_t a, std::size_t b, double 
 /// space, from somebody who stays on the margin.
 struct FarRows {
   AlignedVector<double> lo, hi, side, distance;
+  double rounding;                 // of a residual
+  std::vector<std::uint32_t> copy; // which of the kernel rows that were copied is theirs
+  std::uint32_t n_copied = 0;
 };
 /// Those of each piece of a part.
 using Passages = std::vector<std::vector<CurveSums::Passage>>;

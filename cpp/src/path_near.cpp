@@ -91,8 +91,9 @@ PathWalker::Turn PathWalker::walk_near(double to, const Limits& limits) {
     part.factor_ = std::move(factor_);
     PathStatus status = PathStatus::arrived;
     const PieceCounts begin{pieces_.tau.size(), pieces_.change_piece.size()};
+    std::swap(part.followed_e_, scratch_.followed);
     if (is_recording_)
-      part.record_in(pieces_);
+      part.record_in(pieces_, keeps_pieces_);
     const Turn turn =
         part.walk_part(to, time_share_ * time, {status, limits.max_events, limits.watch});
     part.settle_residuals();
@@ -103,6 +104,7 @@ PathWalker::Turn PathWalker::walk_near(double to, const Limits& limits) {
     const bool is_good =
         !part.is_lost_ && (is_recording_ ? follow_far(part, begin) : move_far(part));
     factor_ = std::move(part.factor_);
+    std::swap(part.followed_e_, scratch_.followed);
     if (is_good) {
       take_over(part);
     } else {

@@ -83,9 +83,10 @@ std::size_t PathWalker::follow(std::size_t i) {
 }
 
 /// The pieces so far, which go on with those of this part.
-void PathWalker::record_in(PathPieces& pieces) {
+void PathWalker::record_in(PathPieces& pieces, bool keeps_pieces) {
   std::swap(pieces_, pieces);
   is_recording_ = true;
+  keeps_pieces_ = keeps_pieces;
   followed_e_.begin(near_kernel_->n_places());
 }
 

@@ -111,7 +111,8 @@ void PathWalker::write_part(double at, double end, double shift, double shift_ra
   pieces_.beta.resize(first + members_.size());
   for (std::size_t k = 0; k < members_.size(); ++k)
     pieces_.beta[first + k] = beta_[members_[k]] + at * dbeta_[k];
-  pieces_.beta_rate.insert(pieces_.beta_rate.end(), dbeta_.begin(), dbeta_.end());
+  if (keeps_pieces_)
+    pieces_.beta_rate.insert(pieces_.beta_rate.end(), dbeta_.begin(), dbeta_.end());
   if (near_kernel_ != nullptr)
     followed_e_.add(e_.data(), followed_);
   if (scored_)

@@ -22,10 +22,10 @@ constexpr int turns_carried = 64;
 
 PathWalker::Bounds PathWalker::bounds_of(std::size_t i, double side) const {
   const double c = weight(i), dc = dc_[i];
-  const double lower = lower_scale_[i], upper = upper_scale_[i];
-  if (is_one_piece(i))
-    return {lower * c, upper * c, lower * dc, upper * dc};
-  return side > 0 ? Bounds{0, upper * c, 0, upper * dc} : Bounds{lower * c, 0, lower * dc, 0};
+  const bool is_whole = is_one_piece(i); // no branches: sides follow no order
+  const double lower = is_whole | (side < 0) ? lower_scale_[i] : 0.0;
+  const double upper = is_whole | (side > 0) ? upper_scale_[i] : 0.0;
+  return {lower * c, upper * c, lower * dc, upper * dc};
 }
 
 double PathWalker::sum_of_rates() const {
@@ -66,10 +66,10 @@ void PathWalker::find_direction(double limit) {
       dbias_ = factor_.solve_bordered(dbeta_, total) + sigma_ * total;
     else
       factor_.solve(dbeta_);
-    for (std::size_t k = 0; k < m; ++k) {
-      dbias_ -= origin_[members_[k]] * dbeta_[k];
-      direction_size_ += std::abs(dbeta_[k]);
-    }
+    const simd::PickedSums sums =
+        ALPHAPATH_DISPATCH(sum_picked)(origin_.data(), members_.data(), dbeta_.data(), m);
+    dbias_ -= sums.product;
+    direction_size_ += sums.size;
   }
   find_crossing(limit);
 }
@@ -77,15 +77,13 @@ void PathWalker::find_direction(double limit) {
 /// The rates of residuals, and who leaves its interval first, by the rates of betas and bias.
 void PathWalker::find_crossing(double limit) {
   const std::size_t m = members_.size();
-  residual_noise_ = 0;
   noise_ = relative_noise * scale_ * direction_size_;
   crossing_ = ALPHAPATH_DISPATCH(sweep)({h_.data(), has_return_ ? return_.data() : nullptr, dbias_,
                                          row_pointers_.data(), dbeta_.data(), m},
                                         std::exchange(step_left_, 0.0), intervals(), followed_,
                                         noise_, limit, de_.data());
-  for (const std::uint32_t i : members_)
-    if (i < followed_)
-      residual_noise_ = std::max(residual_noise_, std::abs(de_[i]));
+  // Of members that are not followed the rate stays 0.
+  residual_noise_ = ALPHAPATH_DISPATCH(largest_picked)(de_.data(), members_.data(), m);
   beta_noise_ = m > 0 ? relative_noise * direction_size_ : 0.0;
   noise_ = std::max(noise_, 8 * residual_noise_);
   if (crossing_.speed <= noise_)
@@ -100,8 +98,6 @@ PathWalker::Event PathWalker::next_event(double limit) const {
   // Most are out of reach, which takes no division to see.
   double reach = std::min(limit, crossing_.step) * (1 + relative_noise);
   const auto consider = [&](std::size_t k, double room, double rate, bool is_up) {
-    if (room > reach * rate)
-      return;
     const double step = std::max(room, 0.0) / rate;
     if (step > event.step ||
         (step == event.step && event.kind == Event::leaves && rate <= best_rate))
@@ -114,10 +110,11 @@ PathWalker::Event PathWalker::next_event(double limit) const {
     const std::size_t i = members_[k];
     const Bounds b = bounds_of(i, side_[i]);
     const double up = dbeta_[k] - b.upper_rate, down = b.lower_rate - dbeta_[k];
-    if (up > beta_noise_)
-      consider(k, b.upper - beta_[i], up, true);
-    if (down > beta_noise_)
-      consider(k, beta_[i] - b.lower, down, false);
+    const double above = b.upper - beta_[i], below = beta_[i] - b.lower;
+    if ((up > beta_noise_) & (above <= reach * up))
+      consider(k, above, up, true);
+    if ((down > beta_noise_) & (below <= reach * down))
+      consider(k, below, down, false);
   }
   if (!(crossing_.step < event.step))
     return event;
@@ -148,8 +145,9 @@ void PathWalker::write_change(std::size_t i) {
   pieces_.change_place.push_back(static_cast<std::int8_t>(place_[i]));
 }
 
-void PathWalker::record(bool is_on) {
+void PathWalker::record(bool is_on, bool keeps_pieces) {
   is_recording_ = is_on;
+  keeps_pieces_ = keeps_pieces;
   pieces_ = {};
 }
 
@@ -200,6 +198,8 @@ PathStatus PathWalker::walk_past(std::span<const double> stops, std::int64_t eve
   while (!must_end(status, max_events, watch)) {
     while (stops.size() > 1 && stops.front() <= tau_)
       stops = stops.subspan(1);
+    if (!keeps_pieces_)
+      pieces_.cut(0, 0);
     walk_end_ = stops.front();
     const bool must_stop =
         has_return_ || sum_return_ != 0 || counts_.n_events - n_before >= events_alone;
@@ -241,6 +241,10 @@ PathWalker::Turn PathWalker::take_turn(double to, PathStatus& status) {
   if (needs_refinement(event.step)) {
     refine_direction(to - tau_);
     event = next_event(to - tau_);
+  }
+  if (near_kernel_ != nullptr && event.kind != Event::none) {
+    const std::size_t i = event.kind == Event::enters ? event.instance : members_[event.position];
+    kernel_.prefetch({&i, 1});
   }
   if (tau_ + event.step > tau_) {
     write_piece(event.step);

@@ -79,7 +79,9 @@ public:
                        std::int64_t max_events, Watch& watch);
   /// Recomputes all residuals. Returns the largest distance outside an interval.
   double refresh();
-  void record(bool is_on);
+  /// From here on the walk is optimal at every breakpoint. Its pieces are kept, or dropped as soon
+  /// as scores have been summed along them.
+  void record(bool is_on, bool keeps_pieces = true);
   /// Sums the error of these rows, whatever their weights, along all that is recorded from here.
   void score(std::span<const std::size_t> rows, std::span<const double> shares, Metric metric);
 
@@ -158,6 +160,8 @@ private:
     Buffer<double> values;
     AlignedVector<double> panel;
     std::vector<double> open_rows;
+    PartMoves moves;
+    FollowedResiduals followed;
 
     Scratch() = default;
     Scratch(const Scratch&) {}
@@ -175,20 +179,22 @@ private:
   PathWalker(const PathWalker& all, NearKernel& kernel);
   std::uint32_t instance(std::size_t i) const;
   std::size_t follow(std::size_t i);
-  void record_in(PathPieces& pieces);
+  void record_in(PathPieces& pieces, bool keeps_pieces);
   bool needs_others(double step) const;
   Turn walk_part(double to, double horizon, const Limits& limits);
 
   // path_far.cpp
   bool follow_far(const PathWalker& part, const PieceCounts& begin);
-  PartMoves list_movers(const PieceCounts& begin) const;
-  PartMoves list_moves(const PathWalker& part, const PieceCounts& begin) const;
+  void list_movers(const PieceCounts& begin, PartMoves& moves) const;
+  void list_moves(const PathWalker& part, const PieceCounts& begin, PartMoves& moves) const;
   void multiply_moves(const PartMoves& moves, std::span<const std::size_t> points,
                       double* out) const;
   FarRows describe_far(const PartMoves& moves) const;
   void set_far_interval(std::size_t i, FarRows& far) const;
   bool look_at_far(std::size_t i, std::size_t a, std::span<const double> e, double floor,
                    FarRows& far, Passages& passages);
+  std::vector<const double*> copy_rows(const PartMoves& moves,
+                                       std::span<const std::uint32_t> instances, FarRows& far);
   bool look_between(const PartMoves& moves, std::size_t a, std::size_t b, const double* e_a,
                     const double* e_b, FarRows& far, Passages& passages);
   void score_chord(double start, double end, const double* first, const double* last);
@@ -243,7 +249,7 @@ private:
   void settle_betas();
 
   bool is_one_piece(std::size_t i) const {
-    return model_.epsilon == 0 && lower_scale_[i] < 0 && upper_scale_[i] > 0;
+    return (model_.epsilon == 0) & (lower_scale_[i] < 0) & (upper_scale_[i] > 0);
   }
   double weight(std::size_t i) const { return c0_[i] + tau_ * dc_[i]; }
   Bounds bounds_of(std::size_t i, double beta_side) const;
@@ -308,7 +314,7 @@ private:
   std::int64_t n_idle_ = 0, updates_at_refresh_ = 0;
   std::uint64_t random_ = 0x9E3779B97F4A7C15u;
   PathCounts counts_;
-  bool is_recording_ = false;
+  bool is_recording_ = false, keeps_pieces_ = true;
   std::optional<Scored> scored_;
   bool keeps_errors_ = false; // scores are errors, which change only where a sign does
   PathPieces pieces_;

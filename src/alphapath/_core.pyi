@@ -780,8 +780,8 @@ class PathWalker:
     def refresh(self) -> float:
         """Recompute the residuals; returns the KKT violation."""
 
-    def record(self, is_on: bool) -> None:
-        """Keep the pieces from now on."""
+    def record(self, is_on: bool, keeps_pieces: bool = True) -> None:
+        """Walk exactly from now on, and keep the pieces or scores alone."""
 
     def score(self, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], shares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], is_error: bool) -> None:
         """Sum the error of these rows along what is recorded."""

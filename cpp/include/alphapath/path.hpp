@@ -1,6 +1,7 @@
 // What a path along weights records: where it turned, and the affine pieces in between.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -71,7 +72,7 @@ struct PathPieces {
       const std::size_t n_members = static_cast<std::size_t>(first[n_pieces]);
       members.resize(n_members);
       beta.resize(n_members);
-      beta_rate.resize(n_members);
+      beta_rate.resize(std::min(n_members, beta_rate.size())); // none where only scores are kept
     }
     tau.resize(n_pieces);
     bias.resize(n_pieces);

@@ -8,8 +8,9 @@ namespace ALPHAPATH_ISA {
 namespace {
 
 constexpr std::size_t lanes = Vec<double>::width;
-// Rows and vectors of a product in registers.
+// Rows of a product in registers, and vectors: what is left of these goes together if it can.
 constexpr std::size_t group = 4;
+constexpr std::size_t max_together = 6;
 // Values of a row at a time: those of a group stay in the first-level cache for all vectors.
 constexpr std::size_t block = 1024;
 // Vectors of one pass over the rows.
@@ -67,9 +68,15 @@ void add_sums(const double* const* rows, const double* coefs, std::size_t ld_coe
 /// Calls use.run<G>(first) for the vectors in groups.
 template <class Use> void for_each_group(std::size_t n_vectors, Use use) {
   std::size_t first = 0;
-  for (; first + group <= n_vectors; first += group)
+  for (; first + max_together < n_vectors; first += group)
     use.template run<group>(first);
   switch (n_vectors - first) {
+  case 6:
+    return use.template run<6>(first);
+  case 5:
+    return use.template run<5>(first);
+  case 4:
+    return use.template run<4>(first);
   case 3:
     return use.template run<3>(first);
   case 2:

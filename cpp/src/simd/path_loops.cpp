@@ -18,6 +18,13 @@ constexpr double no_room = 1e-200;
 // Candidates side by side, which hide the latency of the blends.
 constexpr std::size_t n_chains = 4;
 
+double add_lanes(vdouble v) {
+  double sum = 0;
+  for (std::size_t l = 0; l < lanes; ++l)
+    sum += v[l];
+  return sum;
+}
+
 /// The least left / speed of a lane so far as a fraction, so that comparing takes no division.
 struct RunningLeast {
   vdouble left = vdouble{} + __builtin_inf(), speed = vdouble{} + 1.0;
@@ -202,11 +209,44 @@ double sum_of(const double* x, std::size_t n) {
   for (std::size_t i = 0; i < n; i += 2 * lanes)
     for (std::size_t u = 0; u < 2; ++u)
       sums[u] += load<vdouble>(x + i + u * lanes);
-  const vdouble both = sums[0] + sums[1];
-  double sum = 0;
+  return add_lanes(sums[0] + sums[1]);
+}
+
+PickedSums sum_picked(const double* values, const std::uint32_t* at, const double* x,
+                      std::size_t n) {
+  vdouble products{}, sizes{};
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    vdouble picked;
+    for (std::size_t l = 0; l < lanes; ++l)
+      picked[l] = values[at[i + l]];
+    const vdouble own = load<vdouble>(x + i);
+    products += picked * own;
+    sizes += own > 0.0 ? own : -own;
+  }
+  PickedSums sums{add_lanes(products), add_lanes(sizes)};
+  for (; i < n; ++i) {
+    sums.product += values[at[i]] * x[i];
+    sums.size += x[i] > 0 ? x[i] : -x[i];
+  }
+  return sums;
+}
+
+double largest_picked(const double* values, const std::uint32_t* at, std::size_t n) {
+  vdouble largest{};
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    vdouble picked;
+    for (std::size_t l = 0; l < lanes; ++l)
+      picked[l] = values[at[i + l]];
+    largest = larger_of(larger_of(picked, -picked), largest);
+  }
+  double found = 0;
   for (std::size_t l = 0; l < lanes; ++l)
-    sum += both[l];
-  return sum;
+    found = larger_of(found, largest[l]);
+  for (; i < n; ++i)
+    found = larger_of(found, larger_of(values[at[i]], -values[at[i]]));
+  return found;
 }
 
 double dot_twice(const double* x, const double* y, std::size_t n, double more) {

@@ -36,6 +36,10 @@ struct Crossing {
   std::size_t index;
 };
 
+struct PickedSums {
+  double product, size;
+};
+
 #define ALPHAPATH_DECLARE_PATH_LOOPS(isa)                                                          \
   namespace isa {                                                                                  \
   /* Who first leaves its interval at rates de, of the fastest where several do; rates of at */    \
@@ -62,6 +66,11 @@ struct Crossing {
   /* y += a x; n is a multiple of 16. */                                                           \
   void add_scaled(double a, const double* x, std::size_t n, double* y);                            \
   double sum_of(const double* x, std::size_t n);                                                   \
+  /* max_k |values[at[k]]|; any n. */                                                              \
+  double largest_picked(const double* values, const std::uint32_t* at, std::size_t n);             \
+  /* sum_k values[at[k]] x_k, and sum_k |x_k|; any n. */                                           \
+  PickedSums sum_picked(const double* values, const std::uint32_t* at, const double* x,            \
+                        std::size_t n);                                                            \
   /* x'y + more as if in twice the precision (Ogita, Rump, Oishi); n is a multiple of 16. */       \
   double dot_twice(const double* x, const double* y, std::size_t n, double more);                  \
   /* n_columns columns, ld apart: n values after the first move up by one. */                      \

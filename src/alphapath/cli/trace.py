@@ -47,5 +47,5 @@ def trace_along_c(
         )
     curves = [one.curve for one in found]
     mean = average_curves(curves, np.full(len(curves), 1.0 / len(curves)))
-    n_events = sum(path.n_events for one in found for path in one.paths)
+    n_events = sum(one.n_events for one in found)
     return Traced(mean, tuple(curves), n_events, time.perf_counter() - begin)

@@ -13,9 +13,10 @@ from sklearn.utils import indexable
 from ..estimators.quadratic_loss import QuadraticLossSVC
 from ..kernels import KernelStore
 from ..paths.path import Path
+from ..paths.path_or_grid import most_iterations, prefers_path
 from ..paths.validation import ValidationCurve, average_curves, make_curve
 from ..paths.walker import ENTRY_TOL
-from ..paths.weights import check_range, follow_c_scored, most_iterations, prefers_path
+from ..paths.weights import ScoredRows, ScoredWalk, check_range, follow_c_scored
 from ..problem import FloatArray, Problem
 from ..solvers.chain import solve_chain
 from ..solvers.native import Limits
@@ -40,10 +41,12 @@ class PathValidation:
         The mean over the folds: error rate (classifiers) or mean squared error.
     fold_curves : tuple of ValidationCurve
     paths : tuple of Path
-        Empty where a grid was solved instead.
+        Empty unless they were asked for, and where a grid was solved instead.
     seconds : float
     is_exact : bool
         Whether the curve holds for every C; after a grid it repeats the nearest value solved.
+    n_events : int
+        Changes of the margin sets on all paths.
     """
 
     curve: ValidationCurve
@@ -51,6 +54,7 @@ class PathValidation:
     paths: tuple[Path, ...]
     seconds: float
     is_exact: bool = True
+    n_events: int = 0
 
     @property
     def best_C(self) -> float:
@@ -75,6 +79,7 @@ def cross_validate_path(
     method: Literal["path", "auto"] = "path",
     groups: Any = None,
     sample_weight: Any = None,
+    return_paths: bool = False,
 ) -> Any:
     """The exact cross-validation error for every C in [C_min, C_max], and its exact minimiser.
 
@@ -93,6 +98,8 @@ def cross_validate_path(
     method : {"path", "auto"}, default="path"
         "auto" solves a grid of C, each from the last, where this is likely to be cheaper than the
         whole path (narrow kernels above all); the result then says so.
+    return_paths : bool, default=False
+        Whether to keep every fold's path, which takes memory and some time.
 
     Returns
     -------
@@ -142,25 +149,25 @@ def cross_validate_path(
         if values is not None:
             curves = _grid_curves(values, grid, full.targets, splits, metric)
             return _average(curves, [], begin)
-    paths, curves = [], []
+    walks = []
     for unit, start, (_, test) in zip(units, _solve_first(full, units, C_min), splits, strict=True):
-        path, curve = follow_c_scored(
-            full.with_weights(C_max * unit),
-            unit,
-            (C_min, C_max),
-            test.astype(np.int64),
-            metric,
-            start,
-        )
-        paths.append(path)
-        curves.append(curve)
-    return _average(curves, paths, begin)
+        scored = ScoredRows(test.astype(np.int64), metric, return_paths)
+        problem = full.with_weights(C_max * unit)
+        walks.append(follow_c_scored(problem, unit, (C_min, C_max), scored, start))
+    return _average([walk.curve for walk in walks], walks, begin)
 
 
-def _average(curves: list[ValidationCurve], paths: list[Path], begin: float) -> PathValidation:
+def _average(
+    curves: list[ValidationCurve], walks: list[ScoredWalk], begin: float
+) -> PathValidation:
     mean = average_curves(curves, np.full(len(curves), 1.0 / len(curves)))
     return PathValidation(
-        mean, tuple(curves), tuple(paths), time.perf_counter() - begin, is_exact=bool(paths)
+        mean,
+        tuple(curves),
+        tuple(walk.path for walk in walks if walk.path is not None),
+        time.perf_counter() - begin,
+        is_exact=bool(walks) and not any(walk.has_gaps for walk in walks),
+        n_events=sum(walk.n_events for walk in walks),
     )
 
 

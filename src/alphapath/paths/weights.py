@@ -8,16 +8,14 @@ over the next stretch.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..problem import FloatArray, Problem
-from ..solution import Status
 from ..solvers import smo
 from ..solvers.lapack import single_threaded
-from ..solvers.sequence import SequenceSolution
 from .path import PIECES, Path
 from .validation import ValidationCurve, as_curve, make_shares
 from .walker import PathStatus, Walker
@@ -28,12 +26,6 @@ IntArray = NDArray[np.int64]
 N_STRETCHES = 8
 #: Events after which residuals are recomputed at the next stop (and at the last stop always).
 EVENTS_ALONE = 300
-#: What an event costs, in kernel rows: so much of each member's (its solves, and the share of what
-#: others take that are looked at now and then), and so many more; and an iteration of SMO beside it
-#: (values of the margin set are used again soon).
-MEMBER_ROWS, EVENT_ROWS, ITERATION_ROWS = 0.4, 16.0, 4.0
-#: Events a training row, over ten octaves or more.
-EVENTS_PER_ROW = 1.4
 
 
 def c_path(estimator: Any, X: Any, y: Any, C_min: float, C_max: float, **fit: Any) -> Path:
@@ -99,45 +91,47 @@ def weight_path(
 
 def follow_c(problem: Problem, unit: FloatArray, C_min: float, C_max: float) -> Path:
     """The path of weights C * unit."""
-    return _Walk(problem, np.zeros(problem.n), unit, _octaves(C_min, C_max)).run("C")
+    walk = _Walk(problem, np.zeros(problem.n), unit, _octaves(C_min, C_max))
+    walk.run()
+    return walk.take_path("C")
+
+
+class ScoredRows(NamedTuple):
+    """Whose score is summed along a path, by which metric, and whether the path is kept too."""
+
+    rows: IntArray
+    metric: str
+    keeps_path: bool = False
+
+
+class ScoredWalk(NamedTuple):
+    """A score along a path, with the path where it was kept."""
+
+    curve: ValidationCurve
+    path: Path | None
+    n_events: int
+    has_gaps: bool
 
 
 def follow_c_scored(
     problem: Problem,
     unit: FloatArray,
     limits: tuple[float, float],
-    rows: IntArray,
-    metric: str,
+    scored: ScoredRows,
     start: FloatArray | None = None,
-) -> tuple[Path, ValidationCurve]:
-    """The same, and the score of some rows along it.
+) -> ScoredWalk:
+    """The score of some rows along the path of weights C * unit.
 
     Held-out instances are part of the kernel, so their values come along without another product,
     and are summed up on the way. `start`: a feasible beta near the solution at C_min.
     """
-    walk = _Walk(problem, np.zeros(problem.n), unit, _octaves(*limits))
-    native = walk.walker.native
-    native.score(rows, make_shares(None, rows.size), metric == "error")
-    path = walk.run("C", start)
-    return path, as_curve(native.take_curve(), path.end, metric, "C")
-
-
-def most_iterations(n_rows: int) -> int:
-    """Iterations of one solve on a grid beyond which a path with small margin sets is cheaper."""
-    return int(EVENTS_PER_ROW * n_rows * 4.0 * EVENT_ROWS / ITERATION_ROWS) + 1000
-
-
-def prefers_path(chain: SequenceSolution, n_rows: int) -> bool:
-    """Whether the whole path along C is likely to cost less than `chain`, a grid over it.
-
-    Counted, not timed: the path's events and for each of them a share of the margin set's kernel
-    rows, as large as it is on the grid; the grid's iterations, two rows each and the work around.
-    """
-    if any(status is not Status.SOLVED for status in chain.status):
-        return True
-    rows = MEMBER_ROWS * float(np.mean(chain.n_free)) + EVENT_ROWS
-    path = EVENTS_PER_ROW * n_rows * rows
-    return path <= ITERATION_ROWS * float(np.sum(chain.n_iter))
+    walk = _Walk(problem, np.zeros(problem.n), unit, _octaves(*limits), scored.keeps_path)
+    native, metric = walk.walker.native, scored.metric
+    native.score(scored.rows, make_shares(None, scored.rows.size), metric == "error")
+    walk.run(start)
+    curve = as_curve(native.take_curve(), limits[1], metric, "C")
+    path = walk.take_path("C") if scored.keeps_path else None
+    return ScoredWalk(curve, path, walk.n_events, bool(walk.gaps))
 
 
 def _octaves(low: float, high: float) -> list[float]:
@@ -152,7 +146,9 @@ def follow_weights(problem: Problem, old: FloatArray, new: FloatArray) -> Path:
     """The path from one weighting to another, t from 0 to 1."""
     stops = np.linspace(0.0, 1.0, N_STRETCHES + 1).tolist()
     target = new if np.any(new > 0.0) else old
-    return _Walk(problem.with_weights(target), old, new - old, stops).run("t")
+    walk = _Walk(problem.with_weights(target), old, new - old, stops)
+    walk.run()
+    return walk.take_path("t")
 
 
 class _Walk:
@@ -164,24 +160,30 @@ class _Walk:
         c0: FloatArray,
         dc: FloatArray,
         stops: list[float],
+        keeps_path: bool = True,
     ) -> None:
         self.problem, self.c0, self.dc, self.stops = problem, c0, dc, stops
+        self.keeps_path = keeps_path
         self.walker = Walker.of_problem(problem)
         self.gaps: list[tuple[float, float]] = []
+        self.n_events = 0
 
     def weights_at(self, t: float) -> FloatArray:
         return np.maximum(self.c0 + t * self.dc, 0.0)
 
-    def run(self, name: str, start: FloatArray | None = None) -> Path:
-        walker, native = self.walker, self.walker.native
+    def run(self, start: FloatArray | None = None) -> None:
+        native = self.walker.native
         with single_threaded():
             self._enter(self.stops[0], start)
-            places = native.places()
+            self.places = native.places()
             before = native.counts.n_events
-            native.record(True)
+            native.record(True, self.keeps_path)
             native.aim(self.c0, self.dc, self.stops[0])
             self._walk_stops()
-        pieces = native.take_pieces()
+        self.n_events = int(native.counts.n_events - before)
+
+    def take_path(self, name: str) -> Path:
+        pieces = self.walker.native.take_pieces()
         return Path(
             self.problem,
             self.c0,
@@ -189,10 +191,10 @@ class _Walk:
             self.stops[0],
             self.stops[-1],
             {key: pieces[key] for key in PIECES},
-            places,
+            self.places,
             tuple(self.gaps),
-            int(native.counts.n_events - before),
-            walker.n_fallbacks,
+            self.n_events,
+            self.walker.n_fallbacks,
             name,
         )
 

@@ -1,0 +1,33 @@
+"""Whether the exact path along C or a grid over it costs less."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..solution import Status
+from ..solvers.sequence import SequenceSolution
+
+#: What an event costs, in kernel rows: so much of each member's (its solves, and the share of what
+#: others take that are looked at now and then), and so many more; and an iteration of SMO beside it
+#: (values of the margin set are used again soon).
+MEMBER_ROWS, EVENT_ROWS, ITERATION_ROWS = 0.4, 16.0, 4.0
+#: Events a training row, over ten octaves or more.
+EVENTS_PER_ROW = 1.4
+
+
+def most_iterations(n_rows: int) -> int:
+    """Iterations of one solve on a grid beyond which a path with small margin sets is cheaper."""
+    return int(EVENTS_PER_ROW * n_rows * 4.0 * EVENT_ROWS / ITERATION_ROWS) + 1000
+
+
+def prefers_path(chain: SequenceSolution, n_rows: int) -> bool:
+    """Whether the whole path along C is likely to cost less than `chain`, a grid over it.
+
+    Counted, not timed: the path's events and for each of them a share of the margin set's kernel
+    rows, as large as it is on the grid; the grid's iterations, two rows each and the work around.
+    """
+    if any(status is not Status.SOLVED for status in chain.status):
+        return True
+    rows = MEMBER_ROWS * float(np.mean(chain.n_free)) + EVENT_ROWS
+    path = EVENTS_PER_ROW * n_rows * rows
+    return path <= ITERATION_ROWS * float(np.sum(chain.n_iter))
