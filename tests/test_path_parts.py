@@ -32,7 +32,8 @@ def follow(model: Any, X: Any, y: Any, stops: list[float]) -> tuple[_Walk, Any, 
     rows = np.arange(N_TRAIN, len(y))
     metric = "error" if isinstance(model, SVC) else "squared"
     walk.walker.native.score(rows, np.full(rows.size, 1.0 / rows.size), metric == "error")
-    path = walk.run("C")
+    walk.run()
+    path = walk.take_path("C")
     return walk, path, as_curve(walk.walker.native.take_curve(), path.end, metric, "C")
 
 
