@@ -81,8 +81,9 @@ class ColdRun:
     def switch(self, values: np.ndarray) -> bool:
         signs = self.signs[self.open]
         slack = np.maximum(1.0 - signs * values, 0.0)
-        up = np.where((signs > 0.0) & (slack > 0.0), slack, -np.inf)
-        down = np.where((signs < 0.0) & (slack > 0.0), slack, -np.inf)
+        has_slack = slack > 10.0 * TOL  # on the margin there is none but rounding
+        up = np.where((signs > 0.0) & has_slack, slack, -np.inf)
+        down = np.where((signs < 0.0) & has_slack, slack, -np.inf)
         i, j = int(np.argmax(up)), int(np.argmax(down))
         if not up[i] + down[j] > 2.0 + 1e-9:
             return False

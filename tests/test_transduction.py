@@ -34,7 +34,9 @@ def transduce_cold(
     def solve() -> Any:
         return smo.solve(Problem.classification(problem.kernel, signs, weights), tol=1e-9)
 
-    order = np.argsort(-solve().decision_values[rows], kind="stable")
+    first = solve()
+    # Values that differ by no more than solves do are equal, and the first row is taken.
+    order = np.argsort(-np.round(first.decision_values[rows] - first.bias, 8), kind="stable")
     signs[rows] = -1.0
     signs[rows[order[:n_positive]]] = 1.0
     negative = FIRST_WEIGHT
@@ -45,9 +47,10 @@ def transduce_cold(
             by_class = np.where(signs[rows] > 0.0, min(positive, limit), min(negative, limit))
             weights[rows] = by_class
             slack = np.maximum(1.0 - signs[rows] * solve().decision_values[rows], 0.0)
-            up = np.where((signs[rows] > 0.0) & (slack > 0.0), slack, -np.inf)
-            down = np.where((signs[rows] < 0.0) & (slack > 0.0), slack, -np.inf)
-            i, j = np.argmax(up), np.argmax(down)
+            has_slack = slack > 1e-8  # on the margin there is none but rounding
+            up = np.where((signs[rows] > 0.0) & has_slack, slack, -np.inf)
+            down = np.where((signs[rows] < 0.0) & has_slack, slack, -np.inf)
+            i, j = np.argmax(np.round(up, 8)), np.argmax(np.round(down, 8))
             if not up[i] + down[j] > 2.0 + 1e-9:
                 break
             signs[rows[[i, j]]] *= -1.0

@@ -2,10 +2,7 @@
 
 #include "active_set.hpp"
 
-#include "simd/triangular.hpp"
-
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace alphapath {
@@ -69,33 +66,18 @@ void ActiveSet::take_free(const BoxProblem& problem, std::span<const double> bet
   build();
 }
 
-/// L^-1 of the column of instance i, which is there for the first n_known members, in every
-/// right_sides-th number of `known`; returns its pivot.
-double ActiveSet::try_insert(std::uint32_t i, std::size_t n_known, const double* known) {
+bool ActiveSet::insert(std::uint32_t i) {
   column_.resize(members_.size());
   const KernelRow pin = kernel_.row(i);
-  const double* values = values_of(pin);
-  for (std::size_t k = 0; k < n_known; ++k)
-    column_[k] = known[k * simd::right_sides];
-  for (std::size_t k = n_known; k < members_.size(); ++k)
-    column_[k] = block_value(values, i, members_[k]);
-  const double own = block_value(values, i, i);
-  const double pivot = factor_.try_insert(column_, own, n_known);
-  return pivot > least_pivot ? pivot * own : 0.0;
-}
-
-void ActiveSet::accept(std::uint32_t i) {
+  for (std::size_t k = 0; k < members_.size(); ++k)
+    column_[k] = block_value(values_of(pin), i, members_[k]);
+  if (!(factor_.try_insert(column_, own_value(i)) > least_pivot))
+    return false;
   factor_.insert_tried(0);
   members_.push_back(i);
   is_member_[i] = 1;
   ++n_updates_;
-}
-
-bool ActiveSet::insert(std::uint32_t i) {
-  const bool is_sound = try_insert(i, 0, nullptr) > 0;
-  if (is_sound)
-    accept(i);
-  return is_sound;
+  return true;
 }
 
 /// The factor of the members from nothing; those that depend on earlier ones are left out.
@@ -144,35 +126,22 @@ void ActiveSet::drop_twins() {
 
 /// Takes those marked in leaves_ out of the members and their factor.
 void ActiveSet::remove_leavers() {
-  const auto n_leaving =
-      static_cast<std::size_t>(std::count(leaves_.begin(), leaves_.end(), char{1}));
-  if (n_leaving == 0)
-    return;
-  const bool builds = is_worth_building(n_leaving);
-  for (std::size_t k = members_.size(); k-- > 0;)
+  std::vector<std::size_t> positions;
+  for (std::size_t k = 0; k < members_.size(); ++k)
     if (leaves_[k]) {
       is_member_[members_[k]] = 0;
-      if (!builds) {
-        factor_.remove(k);
-        ++n_updates_;
-      }
+      positions.push_back(k);
     }
+  if (positions.empty())
+    return;
+  const bool builds = is_worth_building(positions.size());
+  if (!builds) {
+    factor_.remove_all(positions);
+    n_updates_ += static_cast<double>(positions.size());
+  }
   std::erase_if(members_, [&](std::uint32_t i) { return !is_member_[i]; });
   if (builds)
     build();
-}
-
-/// The member next to instance i, and the square of its distance: no pivot of i is larger.
-std::pair<std::size_t, double> ActiveSet::find_nearest(std::size_t i) const {
-  const KernelRow pin = kernel_.row(i);
-  const double* values = values_of(pin);
-  const auto diagonal = kernel_.diagonal();
-  std::pair<std::size_t, double> found{0, std::numeric_limits<double>::infinity()};
-  for (const std::uint32_t k : members_)
-    if (const double distance = diagonal[k] - 2 * values[k]; distance < found.second)
-      found = {k, distance};
-  found.second += diagonal[i];
-  return found;
 }
 
 } // namespace alphapath

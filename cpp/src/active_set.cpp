@@ -1,7 +1,5 @@
 #include "active_set.hpp"
 
-#include "simd/triangular.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,9 +12,6 @@ namespace {
 // Of those that would leave the box, some leave at once: those that would meet its end before so
 // many times the time of the first.
 constexpr double reach = 3;
-// How many may enter in one round: so many, and a share of the members.
-constexpr std::size_t least_entering = 16, entering_share = 8;
-constexpr double unknown = -1;
 constexpr int max_rounds = 60;
 // Rounds in a row that do not leave fewer candidates than ever before.
 constexpr int max_fruitless = 20;
@@ -121,104 +116,11 @@ void ActiveSet::find_candidates(const BoxProblem& problem, std::span<const doubl
     if (is_member_[i] || std::abs(slope) <= tol / 2 ||
         !(slope < 0 ? beta[i] < problem.upper[i] : beta[i] > problem.lower[i]))
       continue;
-    candidates_.push_back({std::abs(slope), static_cast<std::uint32_t>(i), unknown});
+    candidates_.push_back({slope, static_cast<std::uint32_t>(i)});
   }
   std::stable_sort(
       candidates_.begin(), candidates_.end(),
-      [](const Candidate& a, const Candidate& b) { return a.violation > b.violation; });
-}
-
-/// Whether instance i may go to its other bound: the member next to it, which makes up for most of
-/// the move, has the room for that, and it is the first time.
-bool ActiveSet::has_room(const BoxProblem& problem, std::span<const double> beta, std::size_t i,
-                         std::size_t nearest) const {
-  const double room = beta[i] < problem.upper[i] ? beta[nearest] - problem.lower[nearest]
-                                                 : problem.upper[nearest] - beta[nearest];
-  return !has_flipped_[i] && room > problem.upper[i] - problem.lower[i];
-}
-
-/// Whether the slope of a candidate asks for a longer move than its box has, by its pivot.
-bool ActiveSet::asks_for_more(const BoxProblem& problem, const Candidate& c, double pivot) const {
-  return c.violation > pivot * (problem.upper[c.instance] - problem.lower[c.instance]);
-}
-
-/// The candidate goes to its other bound. Candidates next to it that ask for the same have less to
-/// ask for then: with pivots p and q and the squared distance d, a move of 1 takes at least
-/// (p + q - d) / 2 off.
-void ActiveSet::flip(const BoxProblem& problem, std::span<double> beta, std::size_t position) {
-  const Candidate& own = candidates_[position];
-  const std::size_t i = own.instance;
-  const bool rises = beta[i] < problem.upper[i];
-  const double width = problem.upper[i] - problem.lower[i];
-  const KernelRow pin = kernel_.row(i);
-  const double* values = values_of(pin);
-  const auto diagonal = kernel_.diagonal();
-  for (std::size_t r = position + 1; r < candidates_.size(); ++r) {
-    Candidate& other = candidates_[r];
-    const std::size_t j = other.instance;
-    const double squared_distance = diagonal[i] + diagonal[j] - 2 * values[j];
-    if ((beta[j] < problem.upper[j]) != rises || squared_distance >= own.distance)
-      continue;
-    if (other.distance == unknown)
-      other.distance = find_nearest(j).second;
-    const double taken = (own.distance + other.distance - squared_distance) / 2;
-    other.violation -= std::max(taken, 0.0) * width;
-  }
-  const double end = rises ? problem.upper[i] : problem.lower[i];
-  moved_.push_back(i);
-  moves_.push_back(end - beta[i]);
-  beta[i] = end;
-  has_flipped_[i] = 1;
-}
-
-/// Candidates become members, or go to their other bounds, the worst first.
-void ActiveSet::move_candidates(const BoxProblem& problem, std::span<double> beta,
-                                std::span<double> gradient, double tol) {
-  moved_.clear();
-  moves_.clear();
-  const std::size_t most = members_.size() + least_entering + members_.size() / entering_share;
-  std::vector<std::size_t> group;
-  for (std::size_t q = 0; q < candidates_.size() && members_.size() < most; ++q) {
-    Candidate& c = candidates_[q];
-    if (c.violation <= tol / 2)
-      continue;
-    const auto [nearest, distance] = find_nearest(c.instance);
-    c.distance = distance;
-    if (asks_for_more(problem, c, distance) && has_room(problem, beta, c.instance, nearest))
-      flip(problem, beta, q);
-    else if (distance > least_pivot * sigma_) // not equal to a member
-      group.push_back(q);
-    if (group.size() == simd::right_sides) {
-      insert_group(problem, beta, group);
-      group.clear();
-    }
-  }
-  insert_group(problem, beta, group);
-  multiply_add(kernel_, moved_, moves_, gradient);
-}
-
-/// Some candidates, whose columns are solved for together.
-void ActiveSet::insert_group(const BoxProblem& problem, std::span<double> beta,
-                             std::span<const std::size_t> group) {
-  constexpr std::size_t width = simd::right_sides;
-  const std::size_t m = members_.size();
-  columns_.assign(m * width, 0.0);
-  for (std::size_t g = 0; g < group.size(); ++g) {
-    const std::uint32_t i = candidates_[group[g]].instance;
-    const KernelRow pin = kernel_.row(i);
-    for (std::size_t k = 0; k < m; ++k)
-      columns_[k * width + g] = block_value(values_of(pin), i, members_[k]);
-  }
-  factor_.solve_together(columns_);
-  for (std::size_t g = 0; g < group.size(); ++g) {
-    const Candidate c = candidates_[group[g]];
-    const double pivot = try_insert(c.instance, m, columns_.data() + g);
-    if (asks_for_more(problem, c, pivot) &&
-        has_room(problem, beta, c.instance, find_nearest(c.instance).first))
-      flip(problem, beta, group[g]);
-    else if (pivot > 0)
-      accept(c.instance);
-  }
+      [](const Candidate& a, const Candidate& b) { return std::abs(a.slope) > std::abs(b.slope); });
 }
 
 /// Whether the members' slopes are 0 by the gradient, too: a factor may have lost digits.
@@ -227,10 +129,30 @@ bool ActiveSet::is_settled(std::span<const double> gradient, double bias, double
                      [&](std::uint32_t i) { return std::abs(gradient[i] + bias) <= tol / 2; });
 }
 
-bool ActiveSet::solve(const BoxProblem& problem, std::span<double> beta, std::span<double> gradient,
-                      double tol) {
+void ActiveSet::foresee(const BoxProblem& problem, std::span<const double> beta,
+                        std::span<const double> gradient, std::span<const double> change,
+                        double total, std::span<double> slopes) {
   take_free(problem, beta);
+  slopes_.clear();
+  for (const std::uint32_t i : members_)
+    slopes_.push_back(gradient[i] + change[i]);
+  const double missing = problem.total - total - std::accumulate(beta.begin(), beta.end(), 0.0);
+  const double bias = members_.empty() ? 0.0 : find_step(missing);
+  for (std::size_t i = 0; i < slopes.size(); ++i)
+    slopes[i] = gradient[i] + change[i] + bias;
+  moved_.assign(members_.begin(), members_.end());
+  multiply_add(kernel_, moved_, step_, slopes);
+}
+
+bool ActiveSet::solve(const BoxProblem& problem, std::span<double> beta, std::span<double> gradient,
+                      double tol, std::span<const double> foreseen) {
   std::fill(has_flipped_.begin(), has_flipped_.end(), char{0});
+  if (foreseen.empty()) {
+    take_free(problem, beta);
+  } else if (!members_.empty()) {
+    find_candidates(problem, beta, foreseen, 0, tol);
+    move_candidates(problem, beta, gradient);
+  }
   std::size_t fewest = beta.size() + 1;
   int n_fruitless = 0;
   for (int round = 0; round < max_rounds && !members_.empty() && n_fruitless < max_fruitless;
@@ -244,7 +166,7 @@ bool ActiveSet::solve(const BoxProblem& problem, std::span<double> beta, std::sp
       return true;
     n_fruitless = candidates_.size() < fewest ? 0 : n_fruitless + 1;
     fewest = std::min(fewest, candidates_.size());
-    move_candidates(problem, beta, gradient, tol);
+    move_candidates(problem, beta, gradient);
   }
   return false;
 }

@@ -5,11 +5,12 @@
 // The members M are those taken to be free. One linear system gives their betas and the bias while
 // all others stay at their bounds; members that would leave the box go to its end, those first that
 // would meet it first, until all are inside. Then whoever at a bound has a slope that points inside
-// becomes a member, or goes straight to the other bound where the box is too narrow for what its
-// slope asks for. Where nobody is left to change, beta is optimal to rounding. The factor of the
-// members' block is kept from one guess to the next, and from one problem to the next. (After the
-// primal-dual active set strategy, M. Bergounioux, K. Ito, K. Kunisch 1999, and the inner loop of
-// C. Lawson and R. Hanson 1974.) It need not end: then a solver has to finish.
+// becomes a member, goes straight to the other bound where the box is too narrow for what its slope
+// asks for, or stays where others will answer for it (active_entering.cpp). Where nobody is left to
+// change, beta is optimal to rounding. The factor of the members' block is kept from one guess to
+// the next, and from one problem to the next. (After the primal-dual active set strategy, M.
+// Bergounioux, K. Ito, K. Kunisch 1999, and the inner loop of C. Lawson and R. Hanson 1974.) It
+// need not end: then a solver has to finish.
 #pragma once
 
 #include "alphapath/box_problem.hpp"
@@ -31,8 +32,16 @@ public:
   /// From any beta in its box, `gradient` = K beta - r but for one number that is the same for
   /// all; both are brought up to date. True: optimal, to a violation of at most `tol`. Otherwise
   /// beta is in its box, and its sum may be off.
+  ///
+  /// `foreseen`, where there is any, is what foresee has written since the last solve.
   bool solve(const BoxProblem& problem, std::span<double> beta, std::span<double> gradient,
-             double tol);
+             double tol, std::span<const double> foreseen = {});
+
+  /// Those at the ends of their boxes are about to move with them, which grow: K beta changes by
+  /// `change`, the sum by `total`. Writes the slopes that all will have if no member meets an end.
+  void foresee(const BoxProblem& problem, std::span<const double> beta,
+               std::span<const double> gradient, std::span<const double> change, double total,
+               std::span<double> slopes);
 
   std::int64_t n_rounds() const { return n_rounds_; }
 
@@ -42,9 +51,8 @@ private:
 
   /// Somebody at a bound whose slope points inside.
   struct Candidate {
-    double violation;
+    double slope;
     std::uint32_t instance;
-    double distance; // to the nearest member, squared
   };
 
   void take_free(const BoxProblem& problem, std::span<const double> beta);
@@ -54,17 +62,13 @@ private:
   void find_candidates(const BoxProblem& problem, std::span<const double> beta,
                        std::span<const double> gradient, double bias, double tol);
   void move_candidates(const BoxProblem& problem, std::span<double> beta,
-                       std::span<double> gradient, double tol);
-  std::pair<std::size_t, double> find_nearest(std::size_t i) const;
+                       std::span<double> gradient);
+  void condition_candidates();
+  void find_shifts(const BoxProblem& problem, std::span<const double> beta);
   bool has_room(const BoxProblem& problem, std::span<const double> beta, std::size_t i,
-                std::size_t nearest) const;
-  void flip(const BoxProblem& problem, std::span<double> beta, std::size_t position);
-  void insert_group(const BoxProblem& problem, std::span<double> beta,
-                    std::span<const std::size_t> group);
-  bool asks_for_more(const BoxProblem& problem, const Candidate& c, double pivot) const;
+                double by) const;
+  void insert_candidates(std::span<const std::size_t> entering);
   bool insert(std::uint32_t i);
-  double try_insert(std::uint32_t i, std::size_t n_known, const double* known);
-  void accept(std::uint32_t i);
   void remove_leavers();
   void build();
   void drop_twins();
@@ -76,6 +80,7 @@ private:
   static const double* values_of(const KernelRow& row) {
     return static_cast<const double*>(row.data);
   }
+  double own_value(std::size_t i) const { return kernel_.diagonal()[i] - 2 * origin_[i] + sigma_; }
   double block_value(const double* row, std::size_t own, std::size_t other) const {
     return row[other] - origin_[own] - origin_[other] + sigma_;
   }
@@ -91,6 +96,8 @@ private:
   std::vector<std::size_t> moved_;
   std::vector<double> moves_, ends_;
   std::vector<Candidate> candidates_;
+  // Of the candidates: L^-1 of their columns, by members; their block given these; how they move.
+  std::vector<double> rows_, schur_, shifts_;
   // As in PathWalker: the origin of feature space is at one instance.
   std::vector<double> origin_;
   double sigma_ = 0;

@@ -13,6 +13,9 @@ namespace alphapath {
 
 namespace {
 
+// Beside the square of a diagonal element, less than rounding.
+constexpr double negligible_square = 1e-34;
+
 double dot(const std::vector<double>& x, const std::vector<double>& y) {
   return ALPHAPATH_DISPATCH(dot_product)(x.data(), y.data(), x.size());
 }
@@ -100,6 +103,31 @@ void PathFactor::insert_tried(double rhs) {
   ++size_;
 }
 
+void PathFactor::append(std::span<const double> left, std::span<const double> corner,
+                        std::size_t n_new, std::size_t stride) {
+  reserve(size_ + n_new);
+  const std::size_t m = size_;
+  std::vector<double> sums(n_new, 1.0);
+  for (std::size_t c = 0; c < m; ++c) {
+    const double* from = left.data() + c * n_new;
+    double* to = lower_.data() + c * capacity_ + m;
+    for (std::size_t r = 0; r < n_new; ++r) {
+      to[r] = from[r];
+      sums[r] -= ones_[c] * from[r];
+    }
+  }
+  for (std::size_t r = 0; r < n_new; ++r) {
+    const double* row = corner.data() + r * stride;
+    for (std::size_t c = 0; c <= r; ++c)
+      lower_[(m + c) * capacity_ + m + r] = row[c];
+    for (std::size_t c = 0; c < r; ++c)
+      sums[r] -= ones_[m + c] * row[c];
+    ones_.push_back(sums[r] / row[r]);
+  }
+  size_ += n_new;
+  carried_.assign(size_, 0.0);
+}
+
 void PathFactor::null_direction(std::span<double> z) const {
   for (std::size_t k = 0; k < size_; ++k)
     z[k] = -tried_[k];
@@ -127,6 +155,68 @@ void PathFactor::remove(std::size_t k) {
   ones_.pop_back();
   carried_.pop_back();
   --size_;
+}
+
+/// As Factor::remove: the rows leave L, and what the columns of their numbers hold below is taken
+/// up by the columns after them, one reflection each. p goes along as one more row, the last one.
+void PathFactor::remove_all(std::span<const std::size_t> positions) {
+  const std::size_t n_left = positions.size();
+  if (n_left == 0)
+    return;
+  const std::size_t first = positions.front(), n_rows = size_ - first - n_left;
+  // Rows that stay, of an old column from row `from` on, to where `to` has the row `first`.
+  const auto move_rows = [&](std::size_t column, std::size_t from, double* to) {
+    const double* values = lower_.data() + column * capacity_;
+    for (std::size_t k = 0; k < n_left; ++k) {
+      const std::size_t begin = std::max(from, positions[k] + 1);
+      const std::size_t end = k + 1 < n_left ? positions[k + 1] : size_;
+      if (begin < end)
+        std::copy(values + begin, values + end, to + (begin - first - k - 1));
+    }
+  };
+  for (std::size_t c = 0; c < first; ++c)
+    move_rows(c, first, lower_.data() + c * capacity_ + first);
+  const std::size_t length = n_rows + 1;
+  scratch_.resize(n_left * length);
+  for (std::size_t k = 0, c = first; c < size_; ++c) {
+    const std::size_t own = c - first - k; // how many columns stayed since the first removed
+    if (k < n_left && positions[k] == c) {
+      move_rows(c, c, scratch_.data() + k * length);
+      scratch_[k * length + n_rows] = ones_[c];
+      ++k;
+      continue;
+    }
+    move_rows(c, c, lower_.data() + (first + own) * capacity_ + first);
+    ones_[first + own] = ones_[c];
+    take_up(first + own, k, n_rows, own);
+  }
+  size_ -= n_left;
+  ones_.resize(size_);
+  carried_.assign(size_, 0.0);
+}
+
+/// Reflects the rows of a column and of the first n_left of those taken out, so that these become 0
+/// in its first row, number `own` of n_rows.
+void PathFactor::take_up(std::size_t column, std::size_t n_left, std::size_t n_rows,
+                         std::size_t own) {
+  const std::size_t length = n_rows + 1;
+  double* x = lower_.data() + column * capacity_ + column;
+  double* v = scratch_.data() + own;
+  reflector_.resize(n_left);
+  double squares = 0;
+  for (std::size_t k = 0; k < n_left; ++k) {
+    reflector_[k] = v[k * length];
+    squares += reflector_[k] * reflector_[k];
+  }
+  if (squares <= negligible_square * x[0] * x[0])
+    return;
+  const double norm = std::sqrt(x[0] * x[0] + squares), sum = x[0] + norm;
+  const double u0 = -squares / sum, scale = sum / (norm * squares);
+  const auto reflect_rows = ALPHAPATH_DISPATCH(reflect_rows);
+  reflect_rows(u0, reflector_.data(), scale, x + 1, v + 1, length, n_left, n_rows - own - 1);
+  reflect_rows(u0, reflector_.data(), scale, ones_.data() + column, scratch_.data() + n_rows,
+               length, n_left, 1);
+  x[0] = norm;
 }
 
 void PathFactor::carry(std::span<const double> rhs) {

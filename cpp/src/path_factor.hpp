@@ -54,9 +54,17 @@ public:
   void solve_together(std::span<double> columns) const;
   /// The member of the last try becomes the last one; `rhs` is its entry of what is carried.
   void insert_tried(double rhs);
+  /// Several members at once, who become the last ones: their rows of L, `left` of what is new by
+  /// columns, then the `corner` by rows, `stride` apart. What was carried is lost.
+  void append(std::span<const double> left, std::span<const double> corner, std::size_t n_new,
+              std::size_t stride);
+  /// p
+  std::span<const double> ones() const { return ones_; }
   /// z with A (z, 1) = 0 but for the pivot of the last try: -A^-1 a.
   void null_direction(std::span<double> z) const;
   void remove(std::size_t k);
+  /// Several members at once, ascending. What was carried is lost.
+  void remove_all(std::span<const std::size_t> positions);
 
   /// From here on L^-1 rhs is carried through every change.
   void carry(std::span<const double> rhs);
@@ -72,6 +80,7 @@ public:
 private:
   bool factor(std::size_t m, double least, std::span<const double> diagonal);
   void reserve(std::size_t m);
+  void take_up(std::size_t column, std::size_t n_left, std::size_t n_rows, std::size_t own);
   void solve_forward(double* x) const;
   void solve_backward(double* x) const;
 
@@ -81,7 +90,7 @@ private:
   std::vector<double> carried_; // L^-1 rhs
   std::vector<double> tried_;   // L^-1 a of the last try
   double tried_pivot_ = 0;
-  std::vector<double> scratch_;
+  std::vector<double> scratch_, reflector_;
 };
 
 } // namespace alphapath

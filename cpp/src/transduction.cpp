@@ -15,6 +15,9 @@ namespace alphapath {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
+// A slack up to this is rounding: an instance on the margin has none. Decision values that differ
+// by no more are equal, and the first row is taken: rounding must not choose the labels.
+constexpr double least_slack = 1e-8;
 // What two slacks must sum to beyond 2 to be switched. Each switch lowers the objective by that
 // much, so that none comes back; rounding must not take part.
 constexpr double least_gain = 1e-9;
@@ -31,7 +34,8 @@ public:
         watch_(options.time_limit, options.wants_stop), active_(problem.kernel),
         targets_(problem.targets.begin(), problem.targets.end()) {
     const std::size_t n = kernel_.size();
-    for (auto* v : {&lower_, &upper_, &beta_, &gradient_, &held_, &row_sums_[0], &row_sums_[1]})
+    for (auto* v : {&lower_, &upper_, &beta_, &gradient_, &held_, &row_sums_[0], &row_sums_[1],
+                    &change_, &foreseen_})
       v->assign(n, 0.0);
     for (std::size_t i = 0; i < n; ++i)
       if (targets_[i] == 0)
@@ -48,7 +52,12 @@ public:
     const double share = static_cast<double>(given_.n_positive) / std::max(n_negative, 1.0);
     std::array<double, 2> wanted{given_.first_weight, given_.first_weight * share};
     while (!open_.empty() && is_going()) {
-      weigh({std::min(wanted[0], given_.limit), std::min(wanted[1], given_.limit)});
+      const std::array<double, 2> weights{std::min(wanted[0], given_.limit),
+                                          std::min(wanted[1], given_.limit)};
+      if (result_.n_doublings == 0)
+        weigh_first(weights);
+      else
+        weigh(weights);
       while (is_going() && switch_pair())
         ++result_.n_switches;
       if (std::min(wanted[0], wanted[1]) >= given_.limit)
@@ -83,17 +92,17 @@ private:
 
   /// To the optimum of the present problem, from the present betas. Where active sets do not get
   /// there, SMO comes near and they try again; then SMO alone.
-  void solve() {
+  void solve(std::span<const double> foreseen = {}) {
     ++result_.n_solves;
-    if (try_active_sets())
+    if (try_active_sets(foreseen))
       return;
     descend(coarse_tol);
-    if (is_going() && !try_active_sets())
+    if (is_going() && !try_active_sets({}))
       descend(options_.tol);
   }
 
   /// False where that did not end: everything is as before.
-  bool try_active_sets() {
+  bool try_active_sets(std::span<const double> foreseen) {
     double size = 0, scale = 0;
     for (std::size_t i = 0; i < beta_.size(); ++i) {
       size += std::abs(beta_[i]);
@@ -101,7 +110,7 @@ private:
     }
     std::vector<double> beta = beta_, gradient = gradient_;
     const double tol = std::max(options_.tol, rounding * scale * size);
-    if (active_.solve(problem(), beta_, gradient_, tol))
+    if (active_.solve(problem(), beta_, gradient_, tol, foreseen))
       return true;
     beta_ = std::move(beta);
     gradient_ = std::move(gradient);
@@ -172,6 +181,8 @@ private:
     return -range.middle();
   }
 
+  static double without_noise(double x) { return std::nearbyint(x / least_slack) * least_slack; }
+
   /// The decision value of instance i, but for the bias.
   double value(std::size_t i) const { return gradient_[i] + targets_[i]; }
 
@@ -182,44 +193,75 @@ private:
 
   void label_first() {
     std::vector<std::size_t> order(open_);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return value(a) > value(b); });
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return without_noise(value(a)) > without_noise(value(b));
+    });
     for (std::size_t k = 0; k < order.size(); ++k)
       set_label(order[k], k < given_.n_positive ? 1.0 : -1.0);
   }
 
-  /// Other weights of the unlabelled. Bounded betas go with their bounds, and change K beta by a
-  /// multiple of the sum of their kernel rows, which is kept from one doubling to the next.
-  void weigh(std::array<double, 2> weights) {
-    const bool is_first = weights_[0] == 0;
-    const double bias = is_first ? find_bias() : 0.0;
+  /// Who is at its bound goes with it; of each class the sum of their kernel rows is kept.
+  template <class IsBounded> void hold(IsBounded is_bounded) {
     std::array<std::vector<std::size_t>, 2> rows;
     std::array<std::vector<double>, 2> changes;
-    const auto hold = [&](std::size_t c, std::size_t i, double sign) {
-      rows[c].push_back(i);
-      changes[c].push_back(sign);
+    const auto add = [&](std::size_t i, double sign, double by) {
+      rows[class_of(sign)].push_back(i);
+      changes[class_of(sign)].push_back(by);
     };
     for (const std::size_t i : open_) {
-      const double sign = targets_[i];
-      const std::size_t c = class_of(sign);
-      const bool is_bounded =
-          is_first ? sign * (value(i) + bias) < 1 : beta_[i] == sign * weights_[c];
-      const double held = std::exchange(held_[i], is_bounded ? sign : 0.0);
-      if (held != 0 && held != held_[i])
-        hold(class_of(held), i, -held);
-      if (held_[i] != 0 && held != held_[i])
-        hold(c, i, sign);
-      if (is_bounded)
-        beta_[i] = sign * weights[c];
-      set_box(i, weights[c]);
+      const double before = std::exchange(held_[i], is_bounded(i) ? targets_[i] : 0.0);
+      if (before == held_[i])
+        continue;
+      if (before != 0)
+        add(i, before, -before);
+      if (held_[i] != 0)
+        add(i, held_[i], held_[i]);
     }
     for (std::size_t c = 0; c < 2; ++c)
       multiply_add(kernel_, rows[c], changes[c], row_sums_[c]);
+  }
+
+  /// How K beta and the sum of betas change when those held go to other weights: change_, and what
+  /// is returned.
+  double find_change(std::array<double, 2> weights) {
     const double negative = weights[0] - weights_[0], positive = weights[1] - weights_[1];
+    for (std::size_t i = 0; i < change_.size(); ++i)
+      change_[i] = negative * row_sums_[0][i] + positive * row_sums_[1][i];
+    double total = 0;
+    for (const double sign : held_)
+      total += sign > 0 ? positive : sign < 0 ? -negative : 0.0;
+    return total;
+  }
+
+  /// To other weights of the unlabelled, with those held.
+  void set_weights(std::array<double, 2> weights) {
+    for (const std::size_t i : open_) {
+      const double weight = weights[class_of(targets_[i])];
+      set_box(i, weight);
+      if (held_[i] != 0)
+        beta_[i] = targets_[i] * weight;
+    }
     for (std::size_t i = 0; i < gradient_.size(); ++i)
-      gradient_[i] += negative * row_sums_[0][i] + positive * row_sums_[1][i];
+      gradient_[i] += change_[i];
     weights_ = weights;
+  }
+
+  /// The solution with the first, tiny weights of the unlabelled.
+  void weigh_first(std::array<double, 2> weights) {
+    const double bias = find_bias();
+    hold([&](std::size_t i) { return targets_[i] * (value(i) + bias) < 1; });
+    find_change(weights);
+    set_weights(weights);
     solve();
+  }
+
+  /// The solution with larger weights of the unlabelled.
+  void weigh(std::array<double, 2> weights) {
+    hold([&](std::size_t i) { return beta_[i] == targets_[i] * weights_[class_of(targets_[i])]; });
+    const double total = find_change(weights);
+    active_.foresee(problem(), beta_, gradient_, change_, total, foreseen_);
+    set_weights(weights);
+    solve(foreseen_);
   }
 
   /// Switches the pair whose slacks are largest, if they sum to more than 2: the positive one with
@@ -229,7 +271,7 @@ private:
     double low = infinity, high = -infinity;
     std::array<std::size_t, 2> pair{};
     for (const std::size_t i : open_) {
-      const double own = value(i);
+      const double own = without_noise(value(i));
       if (targets_[i] > 0 && own < low) {
         low = own;
         pair[0] = i;
@@ -238,8 +280,11 @@ private:
         pair[1] = i;
       }
     }
-    const double bias = find_bias();
-    if (!(high - low > least_gain) || low + bias >= 1 || high + bias <= -1)
+    if (std::isinf(low) || std::isinf(high))
+      return false;
+    const double positive = value(pair[0]), negative = value(pair[1]), bias = find_bias();
+    if (!(negative - positive > least_gain) || 1 - (positive + bias) <= least_slack ||
+        1 + (negative + bias) <= least_slack)
       return false;
     std::array<double, 2> changes{};
     for (std::size_t k = 0; k < 2; ++k) {
@@ -266,6 +311,7 @@ private:
   // By which sign an unlabelled instance is in row_sums_, of each class one sum of kernel rows.
   std::vector<double> held_;
   std::array<std::vector<double>, 2> row_sums_;
+  std::vector<double> change_, foreseen_; // of K beta, and slopes, along a change of weights
   TransductionResult result_;
 };
 

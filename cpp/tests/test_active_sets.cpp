@@ -4,6 +4,7 @@
 #include "alphapath/transduction.hpp"
 #include "check.hpp"
 #include "numbers.hpp"
+#include "path_factor.hpp"
 #include "plain_kernel.hpp"
 
 #include <algorithm>
@@ -110,6 +111,109 @@ TEST(active_sets_follow_weights_and_labels) {
     }
     CHECK(n_solved >= 10);
   }
+}
+
+TEST(active_sets_foresee_where_growing_boxes_lead) {
+  for (const double gamma : {0.2, 1.0, 8.0}) {
+    State state(gamma);
+    for (std::size_t i = 0; i < n; ++i)
+      state.set_box(i, 0.05);
+    state.solve_cold();
+    ActiveSet active(state.kernel);
+    std::size_t n_solved = 0;
+    std::vector<double> change(n), slopes(n);
+    for (int turn = 0; turn < 12; ++turn) {
+      // All weights double, and who is at its bound goes with it.
+      const double more = 0.05 * std::pow(2.0, turn);
+      double total = 0;
+      std::fill(change.begin(), change.end(), 0.0);
+      std::vector<double> moves(n, 0.0);
+      for (std::size_t j = 0; j < n; ++j) {
+        if (state.beta[j] == 0 ||
+            (state.beta[j] != state.lower[j] && state.beta[j] != state.upper[j]))
+          continue;
+        moves[j] = state.targets[j] * more;
+        total += moves[j];
+        for (std::size_t i = 0; i < n; ++i)
+          change[i] += (state.kernel.at(i, j) - 1) * moves[j];
+      }
+      active.foresee(state.problem(), state.beta, state.gradient, change, total, slopes);
+      for (std::size_t i = 0; i < n; ++i) {
+        state.set_box(i, 2 * more);
+        state.beta[i] += moves[i];
+        state.gradient[i] += change[i];
+      }
+      if (active.solve(state.problem(), state.beta, state.gradient, 1e-10, slopes)) {
+        ++n_solved;
+        CHECK(state.violation() < 1e-9);
+      } else {
+        state.solve_cold();
+      }
+    }
+    CHECK(n_solved >= 6);
+  }
+}
+
+TEST(factors_changed_in_blocks_are_those_of_the_members_left) {
+  constexpr std::size_t m = 70, q = 11;
+  constexpr double sigma = 0.7;
+  const PlainKernel<double> kernel(numbers(m * d), d, 8.0);
+  const auto value = [&](std::size_t i, std::size_t j) { return kernel.at(i, j) + sigma; };
+  std::vector<std::size_t> members;
+  const auto build = [&](PathFactor& factor) {
+    return factor.assign(members.size(), 1e-12, [&](std::size_t c, double* out) {
+      for (std::size_t r = c; r < members.size(); ++r)
+        out[r] = value(members[r], members[c]);
+    });
+  };
+  // The bordered system, by products of its own.
+  const auto check = [&](PathFactor& factor) {
+    std::vector<double> x(members.size());
+    for (const double total : {0.0, 1.0}) {
+      std::vector<double> rhs = numbers(members.size());
+      factor.carry(rhs);
+      const double shift = factor.solve_bordered(x, total);
+      double sum = 0;
+      for (std::size_t i = 0; i < members.size(); ++i) {
+        double product = shift;
+        for (std::size_t j = 0; j < members.size(); ++j)
+          product += value(members[i], members[j]) * x[j];
+        CHECK(std::abs(product - rhs[i]) < 1e-7);
+        sum += x[i];
+      }
+      CHECK(std::abs(sum - total) < 1e-7);
+    }
+  };
+  for (std::size_t i = 0; i + q < m; ++i)
+    members.push_back(i);
+  PathFactor factor;
+  CHECK(build(factor));
+  for (const std::vector<std::size_t>& positions :
+       {std::vector<std::size_t>{0}, {3, 4, 5, 20, 41}, {0, 7, 51}, {49}}) {
+    factor.remove_all(positions);
+    for (std::size_t k = positions.size(); k-- > 0;)
+      members.erase(members.begin() + static_cast<std::ptrdiff_t>(positions[k]));
+    CHECK(factor.size() == members.size());
+    check(factor);
+  }
+  // The rows that q more members add, by a plain factorization of all.
+  const std::size_t before = members.size(), size = before + q;
+  for (std::size_t i = m - q; i < m; ++i)
+    members.push_back(i);
+  std::vector<double> lower(size * size, 0.0), left(before * q), corner(q * q, 0.0);
+  for (std::size_t r = 0; r < size; ++r)
+    for (std::size_t c = 0; c <= r; ++c) {
+      double x = value(members[r], members[c]);
+      for (std::size_t k = 0; k < c; ++k)
+        x -= lower[r * size + k] * lower[c * size + k];
+      lower[r * size + c] = r == c ? std::sqrt(x) : x / lower[c * size + c];
+      if (r >= before)
+        (c < before ? left[c * q + r - before] : corner[(r - before) * q + c - before]) =
+            lower[r * size + c];
+    }
+  factor.append(left, corner, q, q);
+  CHECK(factor.size() == size);
+  check(factor);
 }
 
 TEST(active_sets_without_members_give_up) {
