@@ -124,6 +124,6 @@ def test_memory_handed_from_fold_to_fold_changes_no_bit() -> None:
         alone = solve_folds(problem, [mask], seeding="none").solutions[0]
         assert fold is not None
         assert alone is not None
-        assert fold.info.n_iter > n // 2  # before that nothing is copied
+        assert fold.info.n_iter > 1.1 * n  # after about n the rows of a fifth are copied
         np.testing.assert_array_equal(fold.beta, alone.beta)
         np.testing.assert_array_equal(fold.gradient, alone.gradient)

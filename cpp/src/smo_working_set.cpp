@@ -11,7 +11,8 @@ namespace alphapath {
 namespace {
 
 constexpr std::size_t min_size_to_compact = 8192;
-constexpr double max_active_share = 0.6;
+// Copies of more would take long to win back what fresh memory costs.
+constexpr double max_active_share = 0.4;
 constexpr double share_worth_copying = 0.75;
 constexpr std::int64_t near_iterations = 3; // for each that is near, before all are looked at
 
