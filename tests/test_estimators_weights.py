@@ -95,6 +95,26 @@ def test_class_and_sample_weights_are_scikit_learns(class_weight):
         assert certificate.is_optimal(1e-7)
 
 
+def test_where_all_are_bounded_rounding_does_not_set_the_bias():
+    """Balanced classes and a small C: every beta is at its bound, but for rounding of their sum."""
+    rng = np.random.default_rng(0)
+    n_seen = 0
+    for _ in range(120):
+        n = int(rng.integers(40, 200))
+        X = rng.normal(size=(n, 3))
+        y = X[:, 0] + rng.normal(size=n) > rng.normal()
+        if not 10 <= y.sum() <= n - 10:
+            continue
+        model = SVC(C=0.02, gamma=0.005, class_weight="balanced").fit(X, y)
+        values = model.decision_function(X)
+        # The middle of the interval that the bounded ones leave: as far from 1 as from -1.
+        assert values[y].max() + values[~y].min() == pytest.approx(0.0, abs=1e-9)
+        certificate = model.certify(X, y)
+        assert certificate.kkt_violation <= model.tol
+        n_seen += 1
+    assert n_seen > 80
+
+
 def test_merged_rows_share_by_weight_and_keep_their_boxes():
     X = np.array([[0.0], [0.0], [0.0], [1.0], [1.0], [2.0]])
     y = np.array([0, 0, 0, 1, 1, 0])

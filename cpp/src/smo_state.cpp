@@ -193,8 +193,10 @@ double SmoState::change_since(std::span<const double> before,
 }
 
 void SmoState::snap_to_bounds() {
+  const double size = ALPHAPATH_DISPATCH(sum_and_size)(beta.data(), beta.size()).size;
+  const double slack = 4 * std::numeric_limits<double>::epsilon() * size; // as in restore_sum
   for (const std::uint32_t i : movable)
-    beta[i] = snap_to_box(beta[i], problem.lower[i], problem.upper[i]);
+    beta[i] = snap_to_box(beta[i], problem.lower[i], problem.upper[i], slack);
 }
 
 SolveResult SmoState::finish(Status status) {

@@ -8,6 +8,7 @@
 
 #include "alphapath/kernel_rows.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -29,10 +30,11 @@ struct BoxProblem {
 
 /// beta in its box, and on a bound or at 0 (the kink, where there is a tube) where only rounding
 /// keeps it off: one instance that seems free would set the bias, where all are bounded and the
-/// bias is the middle of an interval.
-inline double snap_to_box(double beta, double lower, double upper) {
+/// bias is the middle of an interval. `slack`: what the rounding of a sum of betas may leave.
+inline double snap_to_box(double beta, double lower, double upper, double slack = 0) {
   constexpr double rounding = 1e-13; // of the width
-  const double margin = std::isinf(upper - lower) ? 0.0 : rounding * (upper - lower);
+  const double width = upper - lower;
+  const double margin = std::isinf(width) ? 0.0 : std::min(rounding * width + slack, width / 4);
   if (beta <= lower + margin)
     return lower;
   return beta >= upper - margin ? upper : std::abs(beta) <= margin ? 0.0 : beta;
