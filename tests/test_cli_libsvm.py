@@ -67,6 +67,8 @@ def predict(run: Run, rows: str, model: str) -> Any:
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize(("data", "kind"), [*MODELS, *NU_MODELS])
 def test_models_of_svm_train_are_read(data: str, kind: str, kernel: str, run: Run) -> None:
+    if (data, kind) == ("three", "1") and not HAS_PROGRAMS:
+        pytest.skip("LIBSVM's Python package crashes on a nu-SVC of three classes")
     write_rows(data)
     flags = ["-s", kind, "-t", kernel, "-c", "4", "-g", "0.05", "-r", "0.5", "-n", "0.3"]
     train_by_libsvm(flags, "their.model")

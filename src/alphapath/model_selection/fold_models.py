@@ -10,7 +10,8 @@ import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -50,6 +51,8 @@ class FoldModels(FoldSets):
         As in its fit.
     splits : sequence of (train, test)
         Row numbers; a training row may be drawn more than once.
+    precision : {"auto", "float64"}, default="auto"
+        Of the kernel values.
     """
 
     def __init__(
@@ -59,11 +62,13 @@ class FoldModels(FoldSets):
         y: Any,
         sample_weight: ArrayLike | None,
         splits: Sequence[Split],
+        precision: Literal["auto", "float64"] = "auto",
     ) -> None:
         model: BaseSVM = clone(estimator)
         model._validate_params()
         super().__init__(model, model._prepare(X, y, sample_weight, merge=False), splits)
         self.store = make_store(self.rows.X, estimator.memory_limit, estimator._device)
+        self.precision = precision
         kernel = estimator.kernel
         self.has_own_kernels = estimator.gamma == "scale" and kernel in ("rbf", "poly", "sigmoid")
         if self.has_own_kernels:
@@ -71,8 +76,9 @@ class FoldModels(FoldSets):
         # Only its size is used: the problems of a fold are on the kernel of that fold.
         raw: Any = RawRows(self.model._kernel, self.rows.X)
         if not self.has_own_kernels:
-            raw = self.store.view(self.model._kernel, tol=estimator.tol)
+            raw = self._view(self.model._kernel)
         self.problems = list(self.model._problems_on(raw, self.rows))
+        self._members = [problem.weights > 0.0 for problem in self.problems]
 
     def make_chains(self, seeding: str, limits: Limits) -> list[FoldChain]:
         """One chain of folds a problem; a fold without one of the pair's classes is not in it."""
@@ -91,21 +97,18 @@ class FoldModels(FoldSets):
         return chains
 
     def _make_chain(self, p: int, plan: Plan, limits: Limits) -> FoldChain:
-        base = self.problems[p]
-        is_member = base.weights > 0.0
-        has_all = bool(is_member.all())
+        shared = None if self.has_own_kernels else self.problems[p]
+        return FoldChain(partial(self.problem_of, p), plan, limits, base=shared)
 
-        def problem_of(fold: int) -> Problem:
-            problem: Problem = base
-            if fold != FULL:
-                weights = self.training_set(fold).weights
-                problem = base.with_weights(weights if has_all else np.where(is_member, weights, 0))
-            if self.has_own_kernels:
-                problem = problem.with_kernel(self.view_of(fold))
-            return problem
-
-        shared = None if self.has_own_kernels else base
-        return FoldChain(problem_of, plan, limits, base=shared)
+    def problem_of(self, p: int, fold: int) -> Problem:
+        """Problem `p` (of a pair of classes) with the weights and the kernel of a fold, or FULL."""
+        problem = self.problems[p]
+        if fold != FULL:
+            weights, is_member = self.training_set(fold).weights, self._members[p]
+            problem = problem.with_weights(
+                weights if is_member.all() else np.where(is_member, weights, 0)
+            )
+        return problem.with_kernel(self.view_of(fold)) if self.has_own_kernels else problem
 
     def kernel_of(self, fold: int) -> tuple[float, Any]:
         """gamma and the kernel of a fold, or of all data."""
@@ -121,7 +124,10 @@ class FoldModels(FoldSets):
 
     def view_of(self, fold: int) -> Any:
         """The kernel of a fold, or of all data, where each has its own."""
-        return self.store.view(self.kernel_of(fold)[1], tol=self.model.tol)
+        return self._view(self.kernel_of(fold)[1])
+
+    def _view(self, kernel: Any) -> Any:
+        return self.store.view(kernel, precision=self.precision, tol=self.model.tol)
 
     def reduce(self, p: int, fold: int, solution: Solution, keep_train: bool) -> PairFit:
         """Keep what the fitted estimator and its scores need."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils import indexable
 
 from ..estimators.quadratic_loss import QuadraticLossSVC
-from ..kernels import KernelStore
+from ..estimators.svc import SVC
+from ..estimators.svr import SVR
 from ..paths.path import Path
 from ..paths.path_or_grid import most_iterations, prefers_path
 from ..paths.validation import ValidationCurve, average_curves, make_curve
@@ -24,8 +26,9 @@ from ..solvers.sequence import solve_sequence
 from ..solvers.steps import Steps
 from . import lambda_cv
 from .cross_validation import make_splits
+from .fold_models import FoldModels
 from .fold_sets import Split
-from .own import as_own
+from .own import as_own, on_device
 
 #: The KKT violation at which a solve on the grid stops.
 GRID_TOL = 1e-6
@@ -55,6 +58,14 @@ class PathValidation:
     seconds: float
     is_exact: bool = True
     n_events: int = 0
+
+    def __repr__(self) -> str:
+        kind = "every C" if self.is_exact else "a grid of C"
+        return (
+            f"PathValidation({self.curve.metric} {self.best_score:.4g} at C={self.best_C:.4g}, "
+            f"best of {kind} from {self.curve.starts[0]:.4g} to {self.curve.end:.4g}, "
+            f"{len(self.fold_curves)} folds)"
+        )
 
     @property
     def best_C(self) -> float:
@@ -86,7 +97,9 @@ def cross_validate_path(
     For a QuadraticLossSVC the same along lambda, down to `lam_to`.
 
     Each fold's solution is followed along C; held-out rows are part of the kernel, so their
-    decision values come along. gamma="scale" and class_weight="balanced" are derived from all rows.
+    decision values come along. As in scikit-learn, gamma="scale" and class_weight="balanced" are
+    derived from the training rows of each fold, which then has a kernel of its own: a number for
+    gamma is faster.
 
     Parameters
     ----------
@@ -124,37 +137,44 @@ def cross_validate_path(
         )
     begin = time.perf_counter()
     check_range(C_min, C_max)
-    model: Any = clone(as_own(estimator))
-    model._validate_params()
+    model: Any = on_device(as_own(estimator), "cpu")
+    if not isinstance(model, (SVC, SVR)):
+        raise TypeError(f"{type(model).__name__} has no C to follow; pass an SVC or an SVR.")
     X, y, groups = indexable(X, y, groups)
     splits = make_splits(cv, X, y, groups, is_classifier(model))
-    rows = model._prepare(X, y, sample_weight, merge=False)
-    view = KernelStore(rows.X, memory_limit=model.memory_limit).view(
-        model._kernel, precision="float64"
-    )
-    problems = list(model._problems_on(view, rows))
-    if len(problems) != 1:
+    folds = FoldModels(model, X, y, sample_weight, splits, precision="float64")
+    if len(folds.problems) != 1:
         raise ValueError(
-            f"y has more than two classes, which makes {len(problems)} problems; a path follows "
-            f"one: pass the rows of two classes."
+            f"y has more than two classes, which makes {len(folds.problems)} problems; a path "
+            f"follows one: pass the rows of two classes."
         )
-    full = problems[0]
+    for h, error in folds.errors.items():
+        raise ValueError(f"Fold {h} has no path: {error}") from error
+    units = np.stack([folds.training_set(h).weights for h in range(len(splits))]) / model.C
     metric = "error" if is_classifier(model) else "squared"
-    units = np.zeros((len(splits), full.n))
-    for unit, (train, _) in zip(units, splits, strict=True):
-        unit[train] = full.weights[train] / model.C
     if method == "auto":
         grid = _make_grid(C_min, C_max)
-        values = _try_grid(full, grid, units)
+        values = _try_grid(folds, grid, units)
         if values is not None:
-            curves = _grid_curves(values, grid, full.targets, splits, metric)
-            return _average(curves, [], begin)
+            targets = folds.problems[0].targets
+            return _average(_grid_curves(values, grid, targets, splits, metric), [], begin)
     walks = []
-    for unit, start, (_, test) in zip(units, _solve_first(full, units, C_min), splits, strict=True):
-        scored = ScoredRows(test.astype(np.int64), metric, return_paths)
-        problem = full.with_weights(C_max * unit)
-        walks.append(follow_c_scored(problem, unit, (C_min, C_max), scored, start))
+    for problem, numbers in _share_kernels(folds):
+        for h, start in zip(numbers, _solve_first(problem, units[numbers], C_min), strict=True):
+            scored = ScoredRows(splits[h][1].astype(np.int64), metric, return_paths)
+            last = problem.with_weights(C_max * units[h])
+            walks.append(follow_c_scored(last, units[h], (C_min, C_max), scored, start))
     return _average([walk.curve for walk in walks], walks, begin)
+
+
+def _share_kernels(folds: FoldModels) -> Iterator[tuple[Problem, list[int]]]:
+    """A problem and the folds on its kernel: all of them, or each alone, one after the other."""
+    numbers = list(range(len(folds.splits)))
+    if not folds.has_own_kernels:
+        yield folds.problems[0], numbers
+        return
+    for h in numbers:
+        yield folds.problem_of(0, h), [h]
 
 
 def _average(
@@ -188,22 +208,24 @@ def _make_grid(C_min: float, C_max: float) -> FloatArray:
     return np.geomspace(C_min, C_max, n_points)
 
 
-def _try_grid(full: Problem, grid: FloatArray, units: FloatArray) -> FloatArray | None:
+def _try_grid(folds: FoldModels, grid: FloatArray, units: FloatArray) -> FloatArray | None:
     """Decision values of every fold at every C, or None where the path is likely to be cheaper.
 
     The first fold decides, and its solutions are kept.
     """
     n_rows = int(np.count_nonzero(units[0]))
     values: list[FloatArray] = []
-    for some, max_iter in ((units[:1], most_iterations(n_rows)), (units[1:], -1)):
-        if not len(some):
-            break
-        chain = solve_chain(full, grid, weights=some, tol=GRID_TOL, max_iter=max_iter)
-        if chain.is_interrupted:
-            raise KeyboardInterrupt
-        if not values and prefers_path(chain, n_rows):
-            return None
-        values.append(chain.decision_values)
+    for problem, numbers in _share_kernels(folds):
+        for some in (numbers,) if values else (numbers[:1], numbers[1:]):
+            if not some:
+                continue
+            max_iter = -1 if values else most_iterations(n_rows)
+            chain = solve_chain(problem, grid, weights=units[some], tol=GRID_TOL, max_iter=max_iter)
+            if chain.is_interrupted:
+                raise KeyboardInterrupt
+            if not values and prefers_path(chain, n_rows):
+                return None
+            values.append(chain.decision_values)
     return np.concatenate(values)
 
 
