@@ -111,6 +111,7 @@ def run_sequence(seed: int, kind: str, is_svr: bool, kernel: str, C: float) -> N
     C=st.sampled_from([0.1, 1.0, 30.0, 1000.0]),
 )
 @example(seed=17620, kind="grid", is_svr=True, kernel="poly", C=1000.0)  # few digits
+@example(seed=19799, kind="normal", is_svr=False, kernel="linear", C=1.0)  # all are bounded
 def test_random_sequences_equal_fresh_fits(
     seed: int, kind: str, is_svr: bool, kernel: str, C: float
 ) -> None:

@@ -89,6 +89,18 @@ void PathWalker::settle_betas() {
     settle_beta(i);
 }
 
+/// For whoever reads them: where no member is clearly free, all are at their bounds.
+void PathWalker::finish_betas() {
+  settle_betas();
+  const auto bounds = [&](std::uint32_t i) { return bounds_of(i, side_[i]); };
+  if (std::ranges::any_of(members_, [&](std::uint32_t i) {
+        return is_clearly_free(beta_[i], bounds(i).lower, bounds(i).upper);
+      }))
+    return;
+  for (const std::uint32_t i : members_)
+    beta_[i] = snap_to_box(beta_[i], bounds(i).lower, bounds(i).upper, box_rounding_of_all);
+}
+
 double PathWalker::rounding_floor() const {
   double size = 0;
   for (const double b : beta_)
@@ -99,7 +111,7 @@ double PathWalker::rounding_floor() const {
 /// Of the point as it is, K beta by the residuals that the walk kept. Where their rounding, as the
 /// violation shows it, could reach the digits of the objective, K beta is computed anew.
 Quality PathWalker::measure() {
-  settle_betas();
+  finish_betas();
   double shift = 0, size = 0;
   if (model_.has_equality)
     for (std::size_t i = 0; i < n_; ++i)

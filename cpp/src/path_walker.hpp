@@ -91,7 +91,7 @@ public:
   double bias() const { return bias_; } // of the stored kernel: offsets left out
   std::span<const double> residuals() const { return e_; }
   std::span<const double> betas() {
-    settle_betas();
+    finish_betas();
     return beta_;
   }
   const std::vector<Place>& places() const { return place_; }
@@ -247,6 +247,7 @@ private:
   double bounded_beta(std::size_t i, Place place, double tau) const;
   void settle_beta(std::size_t i);
   void settle_betas();
+  void finish_betas();
 
   bool is_one_piece(std::size_t i) const {
     return (model_.epsilon == 0) & (lower_scale_[i] < 0) & (upper_scale_[i] > 0);

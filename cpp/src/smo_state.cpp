@@ -193,10 +193,12 @@ double SmoState::change_since(std::span<const double> before,
 }
 
 void SmoState::snap_to_bounds() {
-  const double size = ALPHAPATH_DISPATCH(sum_and_size)(beta.data(), beta.size()).size;
-  const double slack = 4 * std::numeric_limits<double>::epsilon() * size; // as in restore_sum
+  const bool has_free = std::ranges::any_of(movable, [&](std::uint32_t i) {
+    return is_clearly_free(beta[i], problem.lower[i], problem.upper[i]);
+  });
+  const double rounding = has_free ? box_rounding : box_rounding_of_all;
   for (const std::uint32_t i : movable)
-    beta[i] = snap_to_box(beta[i], problem.lower[i], problem.upper[i], slack);
+    beta[i] = snap_to_box(beta[i], problem.lower[i], problem.upper[i], rounding);
 }
 
 SolveResult SmoState::finish(Status status) {

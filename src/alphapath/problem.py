@@ -9,7 +9,6 @@ Legend: K kernel matrix, r targets, c weights (0 = held out), beta signed dual v
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -169,13 +168,19 @@ class Problem:
         if found.shape != self.weights.shape:
             return replace(self, weights=found)
         # Nothing else than the box depends on them: what was checked is kept.
-        moved = copy(self)
+        moved = self._copy()
         for name in ("lower", "upper", "total"):
             moved.__dict__.pop(name, None)
         object.__setattr__(moved, "weights", found)
         check_weights(moved)
         if self.has_equality:
             check_sum(moved)
+        return moved
+
+    def _copy(self) -> Problem:
+        """The same values, what was computed from them included: folds ask for many."""
+        moved: Problem = object.__new__(type(self))
+        moved.__dict__.update(self.__dict__)
         return moved
 
     def with_held_out(self, mask: ArrayLike) -> Problem:
@@ -193,7 +198,7 @@ class Problem:
         if kernel.n != self.n:
             return replace(self, kernel=kernel)
         # Nothing else depends on the kernel: what was checked and computed is kept.
-        moved = copy(self)
+        moved = self._copy()
         object.__setattr__(moved, "kernel", kernel)
         return moved
 

@@ -31,9 +31,9 @@ def check_values(problem: Problem) -> None:
 
 def check_weights(problem: Problem) -> None:
     weights = problem.weights
-    if not weights.min() >= 0.0:  # a nan is not
+    if not np.minimum.reduce(weights) >= 0.0:  # a nan is not
         raise bad_entry("weights", weights, ~(weights >= 0.0), "zero (held out) or positive")
-    if not weights.max() > 0.0:
+    if not np.maximum.reduce(weights) > 0.0:
         raise InvalidProblem(
             "All weights are zero, so every instance is held out; at least one weight must "
             "be positive."

@@ -8,7 +8,6 @@
 
 #include "alphapath/kernel_rows.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -28,16 +27,25 @@ struct BoxProblem {
   double ridge_of(std::size_t i) const { return ridge.empty() ? 0.0 : ridge[i]; }
 };
 
+/// Shares of the width of a box: nearer to its end, only rounding keeps a beta off it. The second
+/// holds where nobody is further inside: then their sum leaves them no choice but the ends, and
+/// what rounding of many betas adds up to is larger.
+inline constexpr double box_rounding = 1e-13, box_rounding_of_all = 1e-11;
+
 /// beta in its box, and on a bound or at 0 (the kink, where there is a tube) where only rounding
 /// keeps it off: one instance that seems free would set the bias, where all are bounded and the
-/// bias is the middle of an interval. `slack`: what the rounding of a sum of betas may leave.
-inline double snap_to_box(double beta, double lower, double upper, double slack = 0) {
-  constexpr double rounding = 1e-13; // of the width
-  const double width = upper - lower;
-  const double margin = std::isinf(width) ? 0.0 : std::min(rounding * width + slack, width / 4);
+/// bias is the middle of an interval.
+inline double snap_to_box(double beta, double lower, double upper, double rounding = box_rounding) {
+  const double margin = std::isinf(upper - lower) ? 0.0 : rounding * (upper - lower);
   if (beta <= lower + margin)
     return lower;
   return beta >= upper - margin ? upper : std::abs(beta) <= margin ? 0.0 : beta;
+}
+
+/// Whether it is more than rounding that keeps beta off the ends of its box and off 0.
+inline bool is_clearly_free(double beta, double lower, double upper) {
+  const double at = snap_to_box(beta, lower, upper, box_rounding_of_all);
+  return at != lower && at != upper && at != 0;
 }
 
 /// A feasible beta, with its gradient where the caller has it (empty: the solver computes it).
