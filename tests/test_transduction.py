@@ -22,6 +22,20 @@ from alphapath.paths.walker import Walker
 from alphapath.problem import Problem
 from alphapath.solvers import smo
 
+#: Values that differ by no more than solves do are equal, and the first row is taken.
+NOISE = 1e-8
+
+
+def order_descending(values: Any) -> Any:
+    """Positions by value; those in a run of neighbours that are equal by position."""
+    order = np.argsort(-values, kind="stable")
+    run = np.concatenate([[0], np.cumsum(-np.diff(values[order]) > NOISE)])
+    return order[np.lexsort((order, run))]
+
+
+def first_largest(values: Any) -> int:
+    return int(np.argmax(values >= np.max(values) - NOISE))
+
 
 def transduce_cold(
     problem: Problem, is_labelled: Any, limit: float, n_positive: int
@@ -34,9 +48,7 @@ def transduce_cold(
     def solve() -> Any:
         return smo.solve(Problem.classification(problem.kernel, signs, weights), tol=1e-9)
 
-    first = solve()
-    # Values that differ by no more than solves do are equal, and the first row is taken.
-    order = np.argsort(-np.round(first.decision_values[rows] - first.bias, 8), kind="stable")
+    order = order_descending(solve().decision_values[rows])
     signs[rows] = -1.0
     signs[rows[order[:n_positive]]] = 1.0
     negative = FIRST_WEIGHT
@@ -50,7 +62,7 @@ def transduce_cold(
             has_slack = slack > 1e-8  # on the margin there is none but rounding
             up = np.where((signs[rows] > 0.0) & has_slack, slack, -np.inf)
             down = np.where((signs[rows] < 0.0) & has_slack, slack, -np.inf)
-            i, j = np.argmax(np.round(up, 8)), np.argmax(np.round(down, 8))
+            i, j = first_largest(up), first_largest(down)
             if not up[i] + down[j] > 2.0 + 1e-9:
                 break
             signs[rows[[i, j]]] *= -1.0
@@ -98,6 +110,30 @@ def test_many_switches_on_rows_that_overlap() -> None:
     solution = found.solution
     assert certify(solution.problem, solution.beta, solution.bias).is_optimal(1e-9)
     assert solution.info.n_fallbacks < 10  # SMO finishes few of the problems
+
+
+@pytest.mark.parametrize("seed", [313, 707, 1598, 1810, 1976])
+def test_first_of_equal_rows(seed: int) -> None:
+    """Few integer features: decision values tie, or differ by less than rounding may."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(12, 60)), int(rng.integers(1, 4))
+    X = rng.integers(0, 4, size=(n, d)).astype(float)
+    if seed % 3 == 2:
+        X = X[rng.integers(n, size=n)]
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=n) > np.median(X[:, 0]), 1.0, -1.0)
+    y[:2] = -1.0, 1.0
+    is_labelled = np.arange(n) < max(4, n // 4)
+    kernel = (Rbf(0.3), Rbf(2.0), Rbf(10.0), Linear())[int(rng.integers(4))]
+    C, limit = 10.0 ** rng.uniform(-1.0, 3.0, 2)
+    n_positive = int(rng.integers(1, np.count_nonzero(~is_labelled)))
+    view = KernelStore(X).view(kernel, precision="float64")
+    problem = Problem.classification(view, y, np.full(n, C))
+    found = transduce(problem, is_labelled, limit, n_positive)
+    signs, n_switches = transduce_cold(problem, is_labelled, limit, n_positive)
+    np.testing.assert_array_equal(found.signs, signs)
+    assert found.n_switches == n_switches
+    solution = found.solution
+    assert certify(solution.problem, solution.beta, solution.bias).is_optimal(1e-8)
 
 
 def test_rows_on_demand_and_precision() -> None:

@@ -41,8 +41,7 @@ void ActiveSet::condition_candidates() {
     const std::size_t count = std::min(width, q - first);
     for (std::size_t g = 0; g < count; ++g) {
       const std::uint32_t i = candidates_[first + g].instance;
-      const KernelRow pin = kernel_.row(i);
-      const double* values = values_of(pin);
+      const double* values = read_row(i);
       for (std::size_t k = 0; k < m; ++k)
         columns_[k * width + g] = block_value(values, i, members_[k]);
       for (std::size_t c = 0; c < q; ++c)

@@ -90,8 +90,7 @@ double ActiveSet::settle(const BoxProblem& problem, std::span<double> beta,
     }
     slopes_.resize(members_.size());
     for (std::size_t r = n_before; r < moved_.size(); ++r) {
-      const KernelRow pin = kernel_.row(moved_[r]);
-      const double* values = values_of(pin);
+      const double* values = read_row(moved_[r]);
       for (std::size_t q = 0; q < members_.size(); ++q)
         slopes_[q] += moves_[r] * values[members_[q]];
     }

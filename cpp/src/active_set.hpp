@@ -80,6 +80,12 @@ private:
   static const double* values_of(const KernelRow& row) {
     return static_cast<const double*>(row.data);
   }
+  /// The row of i, read from one end to the other: what is then picked from it lies in the cache.
+  const double* read_row(std::size_t i) {
+    const KernelRow pin = kernel_.row(i);
+    row_.assign(values_of(pin), values_of(pin) + kernel_.size());
+    return row_.data();
+  }
   double own_value(std::size_t i) const { return kernel_.diagonal()[i] - 2 * origin_[i] + sigma_; }
   double block_value(const double* row, std::size_t own, std::size_t other) const {
     return row[other] - origin_[own] - origin_[other] + sigma_;
@@ -91,6 +97,7 @@ private:
   std::vector<char> is_member_, has_flipped_;
   // One value a member.
   std::vector<double> slopes_, step_, column_, columns_;
+  std::vector<double> row_; // the last one read
   std::vector<char> leaves_;
   // Who moved, by how much, and to where.
   std::vector<std::size_t> moved_;

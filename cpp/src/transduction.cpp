@@ -16,7 +16,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 // A slack up to this is rounding: an instance on the margin has none. Decision values that differ
-// by no more are equal, and the first row is taken: rounding must not choose the labels.
+// by no more are equal, and the first row is taken: rounding must not choose the labels. (Whether
+// two do may not depend on a number that is added to both: the bias is not known to the last bit.)
 constexpr double least_slack = 1e-8;
 // What two slacks must sum to beyond 2 to be switched. Each switch lowers the objective by that
 // much, so that none comes back; rounding must not take part.
@@ -181,8 +182,6 @@ private:
     return -range.middle();
   }
 
-  static double without_noise(double x) { return std::nearbyint(x / least_slack) * least_slack; }
-
   /// The decision value of instance i, but for the bias.
   double value(std::size_t i) const { return gradient_[i] + targets_[i]; }
 
@@ -193,9 +192,14 @@ private:
 
   void label_first() {
     std::vector<std::size_t> order(open_);
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return without_noise(value(a)) > without_noise(value(b));
-    });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return value(a) > value(b); });
+    for (std::size_t begin = 0, end = 1; begin < order.size(); begin = end++) {
+      while (end < order.size() && value(order[end - 1]) - value(order[end]) <= least_slack)
+        ++end;
+      std::sort(order.begin() + static_cast<std::ptrdiff_t>(begin),
+                order.begin() + static_cast<std::ptrdiff_t>(end));
+    }
     for (std::size_t k = 0; k < order.size(); ++k)
       set_label(order[k], k < given_.n_positive ? 1.0 : -1.0);
   }
@@ -269,19 +273,20 @@ private:
   /// difference of these, if both have one.
   bool switch_pair() {
     double low = infinity, high = -infinity;
-    std::array<std::size_t, 2> pair{};
-    for (const std::size_t i : open_) {
-      const double own = without_noise(value(i));
-      if (targets_[i] > 0 && own < low) {
-        low = own;
-        pair[0] = i;
-      } else if (targets_[i] < 0 && own > high) {
-        high = own;
-        pair[1] = i;
-      }
-    }
+    for (const std::size_t i : open_)
+      if (targets_[i] > 0)
+        low = std::min(low, value(i));
+      else
+        high = std::max(high, value(i));
     if (std::isinf(low) || std::isinf(high))
       return false;
+    const auto find_first = [&](auto is_extreme) {
+      return *std::find_if(open_.begin(), open_.end(), is_extreme);
+    };
+    const std::array<std::size_t, 2> pair{
+        find_first([&](std::size_t i) { return targets_[i] > 0 && value(i) - low <= least_slack; }),
+        find_first(
+            [&](std::size_t i) { return targets_[i] < 0 && high - value(i) <= least_slack; })};
     const double positive = value(pair[0]), negative = value(pair[1]), bias = find_bias();
     if (!(negative - positive > least_gain) || 1 - (positive + bias) <= least_slack ||
         1 + (negative + bias) <= least_slack)
