@@ -9,6 +9,8 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 
 from alphapath import SVC, SVR, OneClassSVM
 from alphapath.model_selection import cross_validate, cross_validate_path
+from alphapath.paths.path_or_grid import count_moves
+from alphapath.solvers.chain import solve_chain
 
 VALUES = (0.003, 0.02, 0.3, 1.7, 9.0)
 LIMITS = {"C_min": 0.001, "C_max": 10.0}
@@ -78,6 +80,22 @@ def test_regression_with_a_gamma_of_each_fold():
         assert result.curve(C) == pytest.approx(-found["test_score"].mean(), rel=1e-6)
     kernels = {id(path.problem.kernel) for path in result.paths}
     assert len(kernels) == len(folds)
+
+
+def test_moves_between_the_points_of_a_grid_are_counted():
+    X, y = unbalanced(60)
+    problem = SVC(gamma=0.5).to_problem(X, y)
+    factors = np.array([0.1, 1.0, 10.0])
+    chain = solve_chain(problem, factors, weights=problem.weights[np.newaxis], tol=1e-6)
+    expected = 0
+    for k in (0, 1):
+        for i in range(problem.n):
+            before, after = (
+                0 if beta == 0.0 else 2 if abs(beta) == C * problem.weights[i] else 1
+                for beta, C in zip(chain.beta[k : k + 2, i], factors[k : k + 2], strict=True)
+            )
+            expected += abs(after - before)
+    assert count_moves(chain) == expected > 0
 
 
 def test_result_is_told_in_a_line():

@@ -223,7 +223,7 @@ def _try_grid(folds: FoldModels, grid: FloatArray, units: FloatArray) -> FloatAr
             chain = solve_chain(problem, grid, weights=units[some], tol=GRID_TOL, max_iter=max_iter)
             if chain.is_interrupted:
                 raise KeyboardInterrupt
-            if not values and prefers_path(chain, n_rows):
+            if not values and prefers_path(chain):
                 return None
             values.append(chain.decision_values)
     return np.concatenate(values)
