@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from alphapath import Status, certify
+from alphapath import Problem, Status, certify
 from alphapath.errors import DeviceError, KernelError
 from alphapath.gpu import batch, free_set, has_gpu, state
 from alphapath.gpu.free_set import most_members, solve_free_set
@@ -186,6 +186,21 @@ class TestBatch:
         monkeypatch.setattr(batch, "measure_quality", off)
         problem = make_problem("classification", make_store(X, "numpy").view(Rbf(0.3)), X, y)
         assert set(solve_chain(problem, C_VALUES).status) == {Status.TIME_LIMIT}
+
+    @pytest.mark.parametrize("device", DEVICES)
+    def test_where_all_are_bounded_rounding_does_not_set_the_bias(self, device):
+        rng = np.random.default_rng(0)
+        for _ in range(12):
+            n = int(rng.integers(60, 200))
+            X = rng.normal(size=(n, 3))
+            y = np.where(X[:, 0] + rng.normal(size=n) > 0.5, 1.0, -1.0)
+            balanced = np.where(y > 0.0, 1.0 / np.sum(y > 0.0), 1.0 / np.sum(y < 0.0)) * n / 2.0
+            problem = Problem.classification(make_store(X, device).view(Rbf(0.005)), y, balanced)
+            solution = solve_chain(problem, np.array([0.02]))[0]
+            values = solution.decision_values
+            # The middle of what the bounded ones leave.
+            assert values[y > 0.0].max() + values[y < 0.0].min() == pytest.approx(0.0, abs=1e-6)
+            assert certify(solution.problem, solution.beta, solution.bias).kkt_violation <= 1e-3
 
     def test_a_start_is_taken(self):
         X, y = make_data()

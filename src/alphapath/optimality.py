@@ -8,6 +8,8 @@ With eps > 0 the objective has a kink at beta_i = 0, hence two slopes:
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -179,3 +181,28 @@ def duality_gap(problem: Problem, beta: FloatArray, gradient: FloatArray, bias: 
     if problem.epsilon > 0.0:
         own = own + problem.epsilon * np.abs(beta)
     return float(np.sum(own + best_response(problem, slope)))
+
+
+#: Shares of the width of a box: nearer to its end, only rounding keeps a beta off it; the second
+#: where nobody is further inside. See cpp/include/alphapath/box_problem.hpp.
+BOX_ROUNDING, BOX_ROUNDING_OF_ALL = 1e-13, 1e-11
+
+
+def snap_to_box(beta: Any, lower: Any, upper: Any, xp: Any = np) -> Any:
+    """Betas in their boxes, and on a bound or at 0 where only rounding keeps them off.
+
+    One instance that seems free would set the bias, where all are bounded and the bias is the
+    middle of an interval. The instances are along the last axis; `xp` is the module of the arrays.
+    """
+    width = upper - lower
+    width = xp.where(xp.isfinite(width), width, 0.0)
+
+    def snap(share: float) -> Any:
+        margin = share * width
+        snapped = xp.where(beta <= lower + margin, lower, beta)
+        snapped = xp.where(snapped >= upper - margin, upper, snapped)
+        return xp.where(xp.abs(snapped) <= margin, 0.0, snapped)
+
+    loose = snap(BOX_ROUNDING_OF_ALL)
+    is_bounded = (loose == lower) | (loose == upper) | (loose == 0.0)
+    return xp.where(is_bounded.all(axis=-1, keepdims=True), loose, snap(BOX_ROUNDING))

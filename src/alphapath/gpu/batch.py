@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..optimality import snap_to_box
 from ..problem import FloatArray
 from ..solution import Status
 from ..stopping import is_wanted
@@ -257,6 +258,8 @@ class BatchSolver:
         columns: dict[str, list[Any]] = {}
         which = np.arange(len(self.plan.rows), dtype=np.int32)
         for part in np.array_split(which, -(-len(which) // 128)):
+            lower, upper = self.state.lower[part], self.state.upper[part]
+            self.state.beta[part] = snap_to_box(self.state.beta[part], lower, upper, self.xp)
             product = self._products(part)
             product -= self.xp.asarray(self.family.targets)
             members = self.xp.stack(

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..optimality import snap_to_box
 from ..problem import FloatArray, Problem
 from ..solution import Solution, Status, make_solution
 from ..solvers import smo
@@ -292,25 +293,3 @@ class Path:
             int(n_fallbacks),
             str(stored["name"]),
         )
-
-
-def snap_to_box(beta: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """Betas in their boxes, and on a bound or at 0 where only rounding keeps them off.
-
-    One instance that seems free would set the bias, where all are bounded and the bias is the
-    middle of an interval. What rounding may do is more where nobody is further inside: see
-    cpp/include/alphapath/box_problem.hpp.
-    """
-    all_snapped = snap_within(1e-11 * (upper - lower), beta, lower, upper)
-    is_bounded = (all_snapped == lower) | (all_snapped == upper) | (all_snapped == 0.0)
-    if is_bounded.all():
-        return all_snapped
-    return snap_within(1e-13 * (upper - lower), beta, lower, upper)
-
-
-def snap_within(
-    margin: FloatArray, beta: FloatArray, lower: FloatArray, upper: FloatArray
-) -> FloatArray:
-    snapped = np.where(beta <= lower + margin, lower, beta)
-    snapped = np.where(beta >= upper - margin, upper, snapped)
-    return np.where(np.abs(snapped) <= margin, 0.0, snapped)
