@@ -78,7 +78,6 @@ class FoldModels(FoldSets):
         if not self.has_own_kernels:
             raw = self._view(self.model._kernel)
         self.problems = list(self.model._problems_on(raw, self.rows))
-        self._members = [problem.weights > 0.0 for problem in self.problems]
 
     def make_chains(self, seeding: str, limits: Limits) -> list[FoldChain]:
         """One chain of folds a problem; a fold without one of the pair's classes is not in it."""
@@ -104,7 +103,7 @@ class FoldModels(FoldSets):
         """Problem `p` (of a pair of classes) with the weights and the kernel of a fold, or FULL."""
         problem = self.problems[p]
         if fold != FULL:
-            weights, is_member = self.training_set(fold).weights, self._members[p]
+            weights, is_member = self.training_set(fold).weights, problem.weights > 0.0
             problem = problem.with_weights(
                 weights if is_member.all() else np.where(is_member, weights, 0)
             )
