@@ -115,6 +115,20 @@ def test_where_all_are_bounded_rounding_does_not_set_the_bias():
     assert n_seen > 80
 
 
+@pytest.mark.parametrize("C", [1e9, 1e12])
+def test_a_box_that_is_never_felt_changes_nothing(C):
+    """Betas are far below C then, and free: only rounding beside them may be snapped away."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0] > 0.0
+    X[:, 0] += np.where(y, 0.5, -0.5)
+    expected = SVC(C=1e6, gamma=0.1).fit(X, y)
+    model = SVC(C=C, gamma=0.1).fit(X, y)
+    assert np.array_equal(model.support_, expected.support_)
+    assert np.allclose(model.decision_function(X), expected.decision_function(X), atol=1e-6)
+    assert model.certify(X, y).kkt_violation <= model.tol
+
+
 def test_merged_rows_share_by_weight_and_keep_their_boxes():
     X = np.array([[0.0], [0.0], [0.0], [1.0], [1.0], [2.0]])
     y = np.array([0, 0, 0, 1, 1, 0])

@@ -48,7 +48,7 @@ End envelope_at(double s, const std::vector<double>& start, const std::vector<do
 bool PathWalker::are_members_bounded() const {
   for (std::size_t k = 0; k < members_.size(); ++k) {
     const Bounds b = bounds_of(members_[k], side_[members_[k]]);
-    const double beta = snap_to_box(beta_[members_[k]], b.lower, b.upper, box_rounding_of_all);
+    const double beta = snap_to_box(beta_[members_[k]], b.lower, b.upper);
     const bool stays_up = beta == b.upper && std::abs(dbeta_[k] - b.upper_rate) <= beta_noise_;
     const bool stays_low = beta == b.lower && std::abs(dbeta_[k] - b.lower_rate) <= beta_noise_;
     if (!stays_up && !stays_low)
@@ -70,7 +70,7 @@ void PathWalker::write_piece(double step) {
     double lo = lo_[i], hi = hi_[i];
     if (place_[i] == Place::margin) {
       const Bounds b = bounds_of(i, side_[i]);
-      const double beta = snap_to_box(beta_[i], b.lower, b.upper, box_rounding_of_all);
+      const double beta = snap_to_box(beta_[i], b.lower, b.upper);
       const bool may_rise = beta < upper_scale_[i] * weight(i);
       const bool may_fall = beta > lower_scale_[i] * weight(i);
       const double kink = beta > 0 ? -model_.epsilon : beta < 0 ? model_.epsilon : 0;

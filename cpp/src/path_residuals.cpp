@@ -92,13 +92,15 @@ void PathWalker::settle_betas() {
 /// For whoever reads them: where no member is clearly free, all are at their bounds.
 void PathWalker::finish_betas() {
   settle_betas();
-  const auto bounds = [&](std::uint32_t i) { return bounds_of(i, side_[i]); };
-  if (std::ranges::any_of(members_, [&](std::uint32_t i) {
-        return is_clearly_free(beta_[i], bounds(i).lower, bounds(i).upper);
-      }))
-    return;
-  for (const std::uint32_t i : members_)
-    beta_[i] = snap_to_box(beta_[i], bounds(i).lower, bounds(i).upper, box_rounding_of_all);
+  BoxEnds ends;
+  for (std::size_t i = 0; i < n_; ++i) {
+    const Bounds b = bounds_of(i, place_[i] == Place::margin ? side_[i] : beta_[i]);
+    ends.look_at(beta_[i], b.lower, b.upper);
+  }
+  for (const std::uint32_t i : members_) {
+    const Bounds b = bounds_of(i, side_[i]);
+    beta_[i] = snap_to_box(beta_[i], b.lower, b.upper, ends.rounding());
+  }
 }
 
 double PathWalker::rounding_floor() const {

@@ -193,12 +193,11 @@ double SmoState::change_since(std::span<const double> before,
 }
 
 void SmoState::snap_to_bounds() {
-  const bool has_free = std::ranges::any_of(movable, [&](std::uint32_t i) {
-    return is_clearly_free(beta[i], problem.lower[i], problem.upper[i]);
-  });
-  const double rounding = has_free ? box_rounding : box_rounding_of_all;
+  BoxEnds ends;
   for (const std::uint32_t i : movable)
-    beta[i] = snap_to_box(beta[i], problem.lower[i], problem.upper[i], rounding);
+    ends.look_at(beta[i], problem.lower[i], problem.upper[i]);
+  for (const std::uint32_t i : movable)
+    beta[i] = snap_to_box(beta[i], problem.lower[i], problem.upper[i], ends.rounding());
 }
 
 SolveResult SmoState::finish(Status status) {

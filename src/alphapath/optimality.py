@@ -184,7 +184,8 @@ def duality_gap(problem: Problem, beta: FloatArray, gradient: FloatArray, bias: 
 
 
 #: Shares of the width of a box: nearer to its end, only rounding keeps a beta off it; the second
-#: where nobody is further inside. See cpp/include/alphapath/box_problem.hpp.
+#: where nobody is further inside and some are at an end that is not 0. See BoxEnds of
+#: cpp/include/alphapath/box_problem.hpp.
 BOX_ROUNDING, BOX_ROUNDING_OF_ALL = 1e-13, 1e-11
 
 
@@ -204,5 +205,7 @@ def snap_to_box(beta: Any, lower: Any, upper: Any, xp: Any = np) -> Any:
         return xp.where(xp.abs(snapped) <= margin, 0.0, snapped)
 
     loose = snap(BOX_ROUNDING_OF_ALL)
-    is_bounded = (loose == lower) | (loose == upper) | (loose == 0.0)
-    return xp.where(is_bounded.all(axis=-1, keepdims=True), loose, snap(BOX_ROUNDING))
+    is_end = (loose == lower) | (loose == upper)
+    all_bounded = (is_end | (loose == 0.0)).all(axis=-1, keepdims=True)
+    has_bounded = (is_end & (loose != 0.0)).any(axis=-1, keepdims=True)
+    return xp.where(all_bounded & has_bounded, loose, snap(BOX_ROUNDING))

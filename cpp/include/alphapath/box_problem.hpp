@@ -42,11 +42,22 @@ inline double snap_to_box(double beta, double lower, double upper, double roundi
   return beta >= upper - margin ? upper : std::abs(beta) <= margin ? 0.0 : beta;
 }
 
-/// Whether it is more than rounding that keeps beta off the ends of its box and off 0.
-inline bool is_clearly_free(double beta, double lower, double upper) {
-  const double at = snap_to_box(beta, lower, upper, box_rounding_of_all);
-  return at != lower && at != upper && at != 0;
-}
+/// Whether all betas are at ends of their boxes but for rounding, and some at an end that is not 0:
+/// in boxes that are never felt (a huge C) betas are small beside the width, and free.
+class BoxEnds {
+public:
+  void look_at(double beta, double lower, double upper) {
+    const double at = snap_to_box(beta, lower, upper, box_rounding_of_all);
+    has_free_ |= at != lower && at != upper && at != 0;
+    has_bounded_ |= at != 0 && (at == lower || at == upper);
+  }
+  double rounding() const {
+    return has_bounded_ && !has_free_ ? box_rounding_of_all : box_rounding;
+  }
+
+private:
+  bool has_free_ = false, has_bounded_ = false;
+};
 
 /// A feasible beta, with its gradient where the caller has it (empty: the solver computes it).
 struct StartPoint {
