@@ -16,6 +16,7 @@ void bind_removal(nanobind::module_& m);
 void bind_margins(nanobind::module_& m);
 void bind_dual(nanobind::module_& m);
 void bind_newton(nanobind::module_& m);
+void bind_class_pairs(nanobind::module_& m);
 void bind_sequence(nanobind::module_& m);
 void bind_one_class(nanobind::module_& m);
 void bind_paths(nanobind::module_& m);

@@ -87,6 +87,7 @@ NB_MODULE(_core, m) {
   alphapath::bindings::bind_dual(m);
   alphapath::bindings::bind_newton(m);
   alphapath::bindings::bind_sequence(m);
+  alphapath::bindings::bind_class_pairs(m);
   alphapath::bindings::bind_one_class(m);
   alphapath::bindings::bind_paths(m);
   alphapath::bindings::bind_path_curve(m);

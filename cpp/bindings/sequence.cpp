@@ -1,7 +1,7 @@
 #include "alphapath/sequence.hpp"
 
-#include "arrays.hpp"
 #include "near_set.hpp"
+#include "sequence_arrays.hpp"
 #include "watched.hpp"
 
 #include <algorithm>
@@ -51,29 +51,6 @@ struct HeldWorkspace {
   SequenceWorkspace workspace;
 };
 
-std::vector<Step> read_steps(const Indices& rows, const Vector& factors, const Indices& parents,
-                             const Indices& seeds, std::size_t n_rows) {
-  const std::size_t n_steps = rows.shape(0);
-  if (factors.shape(0) != n_steps || parents.shape(0) != n_steps || seeds.shape(0) != n_steps)
-    throw std::invalid_argument("rows, factors, parents and seeds must be equally long.");
-  std::vector<Step> steps;
-  for (std::size_t k = 0; k < n_steps; ++k) {
-    const std::int64_t row = rows.data()[k], parent = parents.data()[k], seed = seeds.data()[k];
-    if (row < 0 || row >= static_cast<std::int64_t>(n_rows))
-      throw std::invalid_argument("A step names a row of weights that does not exist.");
-    if (parent >= static_cast<std::int64_t>(k))
-      throw std::invalid_argument("The parent of a step must come before it.");
-    if (seed < 0 || seed > static_cast<std::int64_t>(Seed::greedy))
-      throw std::invalid_argument("A step names a seed that does not exist.");
-    steps.push_back(
-        {static_cast<std::size_t>(row), factors.data()[k], parent, static_cast<Seed>(seed)});
-    if (parent >= 0 && steps.back().seed != Seed::greedy &&
-        steps[static_cast<std::size_t>(parent)].row != steps.back().row)
-      throw std::invalid_argument("Only the greedy seed leads from one row of weights to another.");
-  }
-  return steps;
-}
-
 std::vector<SolveResult> read_known(const Matrix& beta, const Matrix& gradient, std::size_t n) {
   if (beta.shape(0) != gradient.shape(0) || beta.shape(1) != n || gradient.shape(1) != n)
     throw std::invalid_argument("Known solutions need a beta and a gradient for every instance.");
@@ -95,37 +72,6 @@ template <std::vector<double> SolveResult::* member> auto matrix_of(const Result
   return to_numpy(std::move(values), {results.size(), n});
 }
 
-template <class Get> auto column_of(const Results& results, const Get& get) {
-  auto values = std::make_unique_for_overwrite<double[]>(results.size());
-  for (std::size_t k = 0; k < results.size(); ++k)
-    values[k] = static_cast<double>(get(results[k]));
-  return to_numpy(std::move(values), {results.size()});
-}
-
-/// Everything about the steps that were solved, as arrays by name (counts as floats).
-nb::dict as_columns(const Results& results) {
-  nb::dict columns;
-  columns["beta"] = matrix_of<&SolveResult::beta>(results);
-  columns["gradient"] = matrix_of<&SolveResult::gradient>(results);
-  const auto add = [&](const char* name, const auto& get) {
-    columns[name] = column_of(results, get);
-  };
-  add("bias", [](const StepResult& r) { return r.solve.quality.bias; });
-  add("objective", [](const StepResult& r) { return r.solve.quality.objective; });
-  add("duality_gap", [](const StepResult& r) { return r.solve.quality.gap; });
-  add("kkt_violation", [](const StepResult& r) { return r.solve.quality.violation; });
-  add("n_free", [](const StepResult& r) { return r.solve.quality.n_free; });
-  add("status", [](const StepResult& r) { return r.solve.status; });
-  add("n_iter", [](const StepResult& r) { return r.solve.n_iter; });
-  add("n_free_set_solves", [](const StepResult& r) { return r.solve.n_free_set_solves; });
-  add("n_bound_hits", [](const StepResult& r) { return r.solve.n_bound_hits; });
-  add("n_refreshes", [](const StepResult& r) { return r.solve.n_refreshes; });
-  add("seed", [](const StepResult& r) { return r.seed; });
-  add("seed_time", [](const StepResult& r) { return r.seed_time; });
-  add("solve_time", [](const StepResult& r) { return r.solve.solve_time; });
-  return columns;
-}
-
 nb::typed<nb::dict, nb::str, nb::object>
 solve(const HeldFamily& held, const Indices& rows, const Vector& factors, const Indices& parents,
       const Indices& seeds, const Matrix& known_beta, const Matrix& known_gradient,
@@ -138,10 +84,14 @@ solve(const HeldFamily& held, const Indices& rows, const Vector& factors, const 
   std::optional<HeldWorkspace> own;
   SequenceWorkspace& workspace =
       given != nullptr ? given->workspace : own.emplace(held.kernel).workspace;
-  return as_columns(run_watched(options, [&](const SolveOptions& watched) {
+  const Results results = run_watched(options, [&](const SolveOptions& watched) {
     return solve_sequence(held.family, steps, std::move(known), watched, total_time_limit,
                           workspace);
-  }));
+  });
+  nb::dict columns = as_columns(results);
+  columns["beta"] = matrix_of<&SolveResult::beta>(results);
+  columns["gradient"] = matrix_of<&SolveResult::gradient>(results);
+  return columns;
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 #include "row_source.hpp"
 
 #include <atomic>
+#include <cstdint>
 
 namespace alphapath {
 
@@ -40,6 +41,11 @@ std::shared_ptr<Gram> make_full_gram(const RowSource<T>& source, const Team& tea
 template <class T>
 std::shared_ptr<Gram> make_cached_gram(std::unique_ptr<RowSource<T>> source, std::size_t capacity,
                                        Owner owner);
+
+/// The rows and columns of some instances (ascending) of another matrix, in its precision. Rows are
+/// copied when they are first asked for.
+std::shared_ptr<Gram> make_part_gram(std::shared_ptr<const Gram> whole,
+                                     std::vector<std::uint32_t> members);
 
 /// K[rows, :] with offsets, row-major, size() columns; in double.
 void write_true_rows(const KernelRows& kernel, std::span<const std::size_t> rows, double* out);

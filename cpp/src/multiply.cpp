@@ -1,5 +1,7 @@
 #include "dispatch.hpp"
 #include "gram.hpp"
+#include "simd/gather.hpp"
+#include "simd/isa.hpp"
 
 #include <array>
 #include <numeric>
@@ -40,15 +42,17 @@ void multiply_add_rows(const KernelRows& kernel, std::span<const std::size_t> id
       });
 }
 
-template <class T, class Column>
-void copy_true(const KernelRows& kernel, std::span<const std::size_t> rows, std::size_t n_columns,
-               Column column, double* out) {
+template <class T>
+void copy_true(const KernelRows& kernel, std::span<const std::size_t> rows,
+               std::span<const std::uint32_t> columns, double* out) {
   const auto offset = kernel.offset();
+  const auto pick = ALPHAPATH_DISPATCH(pick_true_values<T>);
+  std::vector<double> offsets;
+  for (const std::uint32_t j : columns)
+    offsets.push_back(offset[j]);
   for_each_batch<T>(kernel, rows, 1, [&](std::size_t at, const std::vector<const T*>& row) {
-    for (std::size_t c = 0; c < n_columns; ++c) {
-      const std::size_t j = column(c);
-      out[at * n_columns + c] = static_cast<double>(row[0][j]) + (offset[rows[at]] + offset[j]);
-    }
+    pick(row[0], columns.data(), offsets.data(), columns.size(), offset[rows[at]],
+         out + at * columns.size());
   });
 }
 
@@ -78,20 +82,18 @@ void multiply_true(const KernelRows& kernel, std::span<const std::size_t> idx,
 }
 
 void write_true_rows(const KernelRows& kernel, std::span<const std::size_t> rows, double* out) {
-  const auto identity = [](std::size_t c) { return c; };
-  if (kernel.precision() == Precision::float32)
-    copy_true<float>(kernel, rows, kernel.size(), identity, out);
-  else
-    copy_true<double>(kernel, rows, kernel.size(), identity, out);
+  std::vector<std::size_t> everybody(kernel.size());
+  std::iota(everybody.begin(), everybody.end(), std::size_t{0});
+  write_true_block(kernel, rows, everybody, out);
 }
 
 void write_true_block(const KernelRows& kernel, std::span<const std::size_t> rows,
                       std::span<const std::size_t> columns, double* out) {
-  const auto pick = [columns](std::size_t c) { return columns[c]; };
+  const std::vector<std::uint32_t> own(columns.begin(), columns.end());
   if (kernel.precision() == Precision::float32)
-    copy_true<float>(kernel, rows, columns.size(), pick, out);
+    copy_true<float>(kernel, rows, own, out);
   else
-    copy_true<double>(kernel, rows, columns.size(), pick, out);
+    copy_true<double>(kernel, rows, own, out);
 }
 
 } // namespace alphapath

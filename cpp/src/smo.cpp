@@ -124,7 +124,7 @@ template <class T> typename Smo<T>::Pause Smo<T>::iterate(double tol, std::int64
   const std::int64_t poll =
       std::clamp<std::int64_t>(200'000 / static_cast<std::int64_t>(members_.size() + 1), 1, 256);
   const auto select = ALPHAPATH_DISPATCH(select_partner<T>);
-  const bool is_on_demand = state_.problem.kernel.full() == nullptr;
+  const bool is_on_demand = state_.problem.kernel.is_on_demand();
   for (; since_look_ < period; ++since_look_) {
     const double violation = this->violation();
     if (violation <= tol)

@@ -4,10 +4,8 @@
 
 #include "alphapath/kernel_rows.hpp"
 #include "buffer.hpp"
-#include "simd/gather.hpp"
-#include "simd/isa.hpp"
+#include "member_chunks.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -37,11 +35,11 @@ public:
       }
       block_ = std::move(memory);
       is_copied_.assign(n_, 0);
-      find_masks();
+      chunks_ = MemberChunks(members_);
     } else {
       for (auto& slot : slots_)
         slot = Buffer<T>(stride_);
-      find_masks();
+      chunks_ = MemberChunks(members_);
     }
   }
 
@@ -77,25 +75,7 @@ public:
   }
 
 private:
-  void copy_row(std::size_t k, T* out) {
-    const KernelRow source = kernel_.row(members_[k]);
-    if (kernel_.precision() == Precision::float32)
-      gather(static_cast<const float*>(source.data), out);
-    else
-      gather(static_cast<const double*>(source.data), out);
-    std::fill(out + n_, out + stride_, T(0));
-  }
-
-  void find_masks() {
-    masks_.assign(kernel_.stride() / row_padding, 0);
-    for (const std::uint32_t i : members_)
-      masks_[i / row_padding] |= static_cast<std::uint16_t>(1u << (i % row_padding));
-  }
-
-  template <class S> void gather(const S* source, T* out) {
-    const auto gather_members = ALPHAPATH_DISPATCH(gather_members<S, T>);
-    gather_members(source, masks_.data(), masks_.size(), out, stride_);
-  }
+  void copy_row(std::size_t k, T* out) { chunks_.copy_row(kernel_, members_[k], out); }
 
   const KernelRows& kernel_;
   std::vector<std::uint32_t> members_;
@@ -104,7 +84,7 @@ private:
   bool is_pinned_ = false;
   Buffer<T> block_;
   std::vector<char> is_copied_;
-  std::vector<std::uint16_t> masks_; // a bit for each instance: whether it is a member
+  MemberChunks chunks_;
   std::array<Buffer<T>, 2> slots_;
   std::array<KernelRow, 2> pins_;
 };

@@ -81,6 +81,9 @@ class Gram(KernelRows):
     def block(self, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
         """K[rows][:, columns], offsets included."""
 
+    def part(self, members: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Gram:
+        """The rows and columns of some instances, ascending."""
+
     def multiply(self, idx: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], coef: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
         """K[:, idx] @ coef, summed in double."""
 
@@ -628,6 +631,11 @@ def solve_sequence(family: Family, rows: Annotated[NDArray[numpy.int64], dict(sh
 
 def near_size(n_free: int, n: int) -> int:
     """How many of n instances a fold begins with; 0 for all."""
+
+def solve_class_pairs(gram: Gram, members: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], signs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], first: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], factors: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], seeds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: SolveOptions, total_time_limit: float, n_threads: int) -> dict[str, object]:
+    """
+    The same steps for every pair of classes, on its own instances; a dictionary of arrays.
+    """
 
 class MaxMinOverResult:
     """A solution, its counters and its gaps."""

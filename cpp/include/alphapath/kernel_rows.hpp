@@ -34,8 +34,10 @@ public:
   /// 64-byte boundaries and their padding is zero.
   virtual std::size_t stride() const = 0;
   virtual Precision precision() const = 0;
-  /// All rows in one piece, row i at i * stride(); null where rows are computed on demand.
+  /// All rows in one piece, row i at i * stride(); null where they are not.
   virtual const void* full() const = 0;
+  /// Whether a row costs kernel values: then several at once are cheaper than one by one.
+  virtual bool is_on_demand() const { return full() == nullptr; }
   virtual KernelRow row(std::size_t i) const = 0;
   /// A hint that these rows are wanted soon; computing them together is cheaper than one by one.
   virtual void prefetch(std::span<const std::size_t> rows) const = 0;

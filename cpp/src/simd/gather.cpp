@@ -58,26 +58,40 @@ template <class S> inline void store_chunk(const S* row, std::uint16_t mask, dou
 } // namespace
 
 template <class S, class T>
-void gather_members(const S* row, const std::uint16_t* masks, std::size_t n_masks, T* out,
+void gather_members(const S* row, const MemberChunk* chunks, std::size_t n_chunks, T* out,
                     [[maybe_unused]] std::size_t room) {
-  std::size_t m = 0;
+  std::size_t c = 0;
 #if defined(__AVX512F__)
-  for (std::size_t written = 0; m < n_masks && written + chunk <= room; ++m) {
-    store_chunk(row + m * chunk, masks[m], out);
-    const auto count = static_cast<std::size_t>(__builtin_popcount(masks[m]));
+  for (std::size_t written = 0; c < n_chunks && written + chunk <= room; ++c) {
+    store_chunk(row + chunks[c].first, chunks[c].mask, out);
+    const auto count = static_cast<std::size_t>(__builtin_popcount(chunks[c].mask));
     out += count;
     written += count;
   }
 #endif
-  for (; m < n_masks; ++m)
-    out += copy_chunk(row + m * chunk, masks[m], out);
+  for (; c < n_chunks; ++c)
+    out += copy_chunk(row + chunks[c].first, chunks[c].mask, out);
 }
 
-template void gather_members(const float*, const std::uint16_t*, std::size_t, float*, std::size_t);
-template void gather_members(const double*, const std::uint16_t*, std::size_t, float*, std::size_t);
-template void gather_members(const float*, const std::uint16_t*, std::size_t, double*, std::size_t);
-template void gather_members(const double*, const std::uint16_t*, std::size_t, double*,
-                             std::size_t);
+template <class S>
+void pick_true_values(const S* row, const std::uint32_t* columns, const double* offsets,
+                      std::size_t n, double own, double* out) {
+  for (std::size_t c = 0; c < n; ++c)
+    out[c] = static_cast<double>(row[columns[c]]) + (own + offsets[c]);
+}
+
+template void pick_true_values(const float*, const std::uint32_t*, const double*, std::size_t,
+                               double, double*);
+template void pick_true_values(const double*, const std::uint32_t*, const double*, std::size_t,
+                               double, double*);
+
+#define ALPHAPATH_INSTANTIATE(S, T)                                                                \
+  template void gather_members(const S*, const MemberChunk*, std::size_t, T*, std::size_t);
+ALPHAPATH_INSTANTIATE(float, float)
+ALPHAPATH_INSTANTIATE(double, float)
+ALPHAPATH_INSTANTIATE(float, double)
+ALPHAPATH_INSTANTIATE(double, double)
+#undef ALPHAPATH_INSTANTIATE
 
 } // namespace ALPHAPATH_ISA
 } // namespace alphapath::simd

@@ -23,27 +23,16 @@ from . import training
 from .devices import DEVICES, make_store
 from .exchange import ModelExchange
 from .merge_rows import MergedRows, keep_rows, merge_rows
-from .one_vs_one import SparseBeta
+from .one_vs_one import PairBetas
+from .parts import Members, Parts, RawRows, divide
 
 POSITIVE: Any = Interval(Real, 0.0, np.inf, closed="neither")
 
 #: Kernel values held at once while predicting (32 MiB of doubles).
 BLOCK_VALUES = 1 << 22
 
-
-class RawRows:
-    """A kernel on raw data without a store: all that a certificate needs."""
-
-    def __init__(self, kernel: Any, X: Any) -> None:
-        self.kernel = kernel
-        self.X = X
-        self.n: int = X.shape[0]
-
-    def exact_rows(self, indices: Any) -> FloatArray:
-        """Rows of the kernel matrix, in double."""
-        if isinstance(self.kernel, Precomputed):
-            return np.asarray(self.X[indices])
-        return np.asarray(self.kernel.evaluate(self.X[indices], self.X))
+#: Decision values of pairs of classes that are combined at once: they stay in the cache.
+CACHED_VALUES = 1 << 18
 
 
 class BaseSVM(ModelExchange, BaseEstimator):
@@ -106,15 +95,24 @@ class BaseSVM(ModelExchange, BaseEstimator):
     def _weight_scale(self, targets: FloatArray, sample_weight: FloatArray) -> FloatArray:
         """C_i = scale_i * sample_weight_i."""
 
-    @abstractmethod
-    def _make_problems(
-        self, view: KernelView, targets: FloatArray, weights: FloatArray
-    ) -> Iterator[Problem]:
-        """The problems to solve, in the order of `intercept_`."""
+    @property
+    def _n_problems(self) -> int:
+        """How many problems there are to solve."""
+        return 1
 
     @abstractmethod
-    def _pack(self, betas: Sequence[SparseBeta], targets: FloatArray) -> None:
-        """Set support_, n_support_ and dual_coef_ from the nonzero beta of each problem."""
+    def _make_problem(
+        self, number: int, view: KernelView, targets: FloatArray, weights: FloatArray
+    ) -> Problem:
+        """One of the problems to solve, numbered in the order of `intercept_`."""
+
+    def _divide(self, targets: FloatArray) -> list[Members] | None:
+        """The instances that each problem is about, where these are not all of them."""
+        return None
+
+    @abstractmethod
+    def _pack(self, betas: PairBetas, targets: FloatArray) -> None:
+        """Set support_, n_support_ and dual_coef_ from the nonzero beta of all problems."""
 
     @abstractmethod
     def _unpack(self) -> Iterator[FloatArray]:
@@ -173,22 +171,14 @@ class BaseSVM(ModelExchange, BaseEstimator):
         scale = self._weight_scale(merged.targets, merged.weights)
         store = make_store(merged.X, self.memory_limit, self._device)
         view: Any = store.view(self._kernel, tol=self.tol)
-        infos, biases, betas = [], [], []
-        # One problem at a time: a pair of classes leaves only its support vectors behind.
-        for solution in budget.solve(
-            self._make_problems(view, merged.targets, scale * merged.weights)
-        ):
-            beta = merged.spread(solution.beta, scale)
-            rows = np.flatnonzero(beta)
-            betas.append((rows, beta[rows]))
-            biases.append(solution.bias)
-            infos.append(solution.info)
-        self._pack(betas, merged.targets[merged.instance_of])
+        parts = divide(self, store, merged.targets, scale * merged.weights)
+        betas, biases, infos = budget.solve(parts, view)
+        self._pack(merged.spread_betas(betas, scale), merged.targets[merged.instance_of])
         is_matrix = isinstance(self._kernel, Precomputed)
         self.support_vectors_ = (
             np.empty((0, 0)) if is_matrix else merged.X[merged.instance_of[self.support_]]
         )
-        self.intercept_ = np.array(biases)
+        self.intercept_ = biases
         self.n_kernel_rows_ = store.counts.rows_computed
         self._remember(merged)
         self._report(infos, budget)
@@ -197,9 +187,9 @@ class BaseSVM(ModelExchange, BaseEstimator):
     def _remember(self, rows: MergedRows) -> None:
         """What a model keeps of its training rows beside the support vectors: nothing."""
 
-    def _problems_on(self, view: KernelView, rows: MergedRows) -> Iterator[Problem]:
+    def _parts_of(self, rows: MergedRows, members: list[Members] | None = None) -> Parts:
         scale = self._weight_scale(rows.targets, rows.weights)
-        return self._make_problems(view, rows.targets, scale * rows.weights)
+        return Parts(self, rows.targets, scale * rows.weights, members)
 
     def _report(self, infos: Sequence[Info], budget: training.Budget) -> None:
         """Set how the fit went; warn where it did not converge; pass an interrupt on."""
@@ -236,7 +226,8 @@ class BaseSVM(ModelExchange, BaseEstimator):
         rows = model._prepare(X, y, sample_weight, merge=False)
         store = KernelStore(rows.X, memory_limit=self.memory_limit)
         view = store.view(model._kernel, tol=self.tol)
-        problems = list(model._problems_on(view, rows))
+        parts = model._parts_of(rows)
+        problems = [parts.problem(number, view) for number in range(len(parts))]
         return problems[0] if len(problems) == 1 else problems
 
     def certify(
@@ -264,12 +255,14 @@ class BaseSVM(ModelExchange, BaseEstimator):
                 f"X has shape {model.shape_fit_}, but the model was fitted on shape "
                 f"{self.shape_fit_}; certify needs the training data."
             )
-        problems = model._problems_on(RawRows(self._kernel, rows.X), rows)
+        parts = model._parts_of(rows, model._divide(rows.targets))
+        raw = RawRows(self._kernel, rows.X)
         found = []
-        for problem, coef, bias in zip(problems, self._unpack(), self.intercept_, strict=True):
-            beta = np.zeros(problem.n)
+        for number, (coef, bias) in enumerate(zip(self._unpack(), self.intercept_, strict=True)):
+            beta = np.zeros(rows.weights.size)
             beta[self.support_] = coef
-            found.append(certify(problem, beta, float(bias)))
+            problem = parts.problem(number, raw)
+            found.append(certify(problem, beta[parts.members_of(number)], float(bias)))
         return found[0] if len(found) == 1 else found
 
     def _refit_parameters(self) -> Self:
@@ -291,7 +284,7 @@ class BaseSVM(ModelExchange, BaseEstimator):
         """One column a problem, from blocks of kernel values against the support vectors."""
         check_is_fitted(self, "dual_coef_")
         X = self._check_rows(X, reset=False)
-        values = np.empty((X.shape[0], self.intercept_.size))
+        values = np.empty((self.intercept_.size, X.shape[0])).T  # as they are combined
         for rows, K in self._kernel_blocks(X):
             values[rows] = self._combine(K)
         values += self.intercept_
@@ -303,7 +296,8 @@ class BaseSVM(ModelExchange, BaseEstimator):
         if sp.issparse(Z) and not sp.issparse(X):
             X = sp.csr_array(X)
         is_mixed = sp.issparse(X) and not sp.issparse(Z)
-        step = max(1, BLOCK_VALUES // max(1, n_support, X.shape[1] if is_mixed else 1))
+        step = BLOCK_VALUES // max(1, n_support, X.shape[1] if is_mixed else 1)
+        step = max(1, min(step, CACHED_VALUES // self.intercept_.size))
         for first in range(0, X.shape[0], step):
             rows = slice(first, first + step)
             block = X[rows].toarray() if is_mixed else X[rows]

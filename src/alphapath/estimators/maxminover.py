@@ -21,8 +21,9 @@ from ..problem import FloatArray, KernelView, Problem
 from ..solution import Solution, Status
 from ..solvers import coordinate, maxminover
 from . import libsvm_file, libsvm_model, training
-from .base import BLOCK_VALUES, POSITIVE, RawRows
+from .base import BLOCK_VALUES, POSITIVE
 from .merge_rows import MergedRows, keep_rows, merge_rows
+from .parts import RawRows
 
 
 class OneClassMaxMinOver(OutlierMixin, BaseEstimator):

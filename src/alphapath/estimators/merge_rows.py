@@ -8,6 +8,7 @@ on the order of the rows nor on whether a repetition is written as rows or as a 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..problem import FloatArray
+from .one_vs_one import PairBetas
 
 UIntArray = NDArray[np.uint64]
 
@@ -46,15 +48,41 @@ class MergedRows:
 
         A row gets its share by weight, and exactly its own bound where the instance is at its.
         """
-        value = beta[self.instance_of]
-        own_scale = scale[self.instance_of]
-        own_bound = own_scale * self.row_weights
-        total = self.weights[self.instance_of]
-        share = np.divide(self.row_weights, total, out=np.zeros_like(total), where=total > 0.0)
-        size = np.minimum(np.abs(value) * share, own_bound)
-        # Float equality on purpose: a solver sets a bounded beta to the bound itself.
-        is_bound = np.abs(value) == own_scale * total
-        return np.copysign(np.where(is_bound, own_bound, size), value)
+        own = self.instance_of
+        return share_beta(beta[own], scale[own], self.row_weights, self.weights[own])
+
+    def spread_betas(self, betas: PairBetas, scale: FloatArray) -> PairBetas:
+        """The nonzero beta of rows, in their order, from that of instances."""
+        instances = betas.rows
+        order, ends = self._rows_of
+        counts = ends[instances + 1] - ends[instances]
+        before = np.cumsum(counts) - counts
+        rows = order[np.repeat(ends[instances] - before, counts) + np.arange(counts.sum())]
+        own, pairs = np.repeat(instances, counts), np.repeat(betas.pairs, counts)
+        values = np.repeat(betas.values, counts)
+        values = share_beta(values, scale[own], self.row_weights[rows], self.weights[own])
+        used = np.flatnonzero(values)
+        used = used[np.lexsort((rows[used], pairs[used]))]
+        return PairBetas(rows[used], values[used], pairs[used])
+
+    @cached_property
+    def _rows_of(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The rows by instance, and where those of each begin, with the end at the end."""
+        order = np.argsort(self.instance_of, kind="stable")
+        counts = np.bincount(self.instance_of, minlength=self.weights.size)
+        return order, np.concatenate([[0], np.cumsum(counts)])
+
+
+def share_beta(
+    value: FloatArray, scale: FloatArray, weights: FloatArray, totals: FloatArray
+) -> FloatArray:
+    """What rows have of the beta `value` of their instances, whose weights are `totals`."""
+    bound = scale * weights
+    share = np.divide(weights, totals, out=np.zeros_like(totals), where=totals > 0.0)
+    size = np.minimum(np.abs(value) * share, bound)
+    # Float equality on purpose: a solver sets a bounded beta to the bound itself.
+    is_bound = np.abs(value) == scale * totals
+    return np.copysign(np.where(is_bound, bound, size), value)
 
 
 def merge_rows(X: Any, targets: FloatArray, weights: FloatArray) -> MergedRows:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -137,7 +136,7 @@ class OneClassSVM(OutlierMixin, OneProblemSVM):
     def _weight_scale(self, targets: FloatArray, sample_weight: FloatArray) -> FloatArray:
         return np.ones_like(sample_weight)
 
-    def _make_problems(
-        self, view: KernelView, targets: FloatArray, weights: FloatArray
-    ) -> Iterator[Problem]:
-        yield Problem.one_class(view, weights, self.nu)
+    def _make_problem(
+        self, number: int, view: KernelView, targets: FloatArray, weights: FloatArray
+    ) -> Problem:
+        return Problem.one_class(view, weights, self.nu)

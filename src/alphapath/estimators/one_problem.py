@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from ..problem import FloatArray
 from .base import BaseSVM
-from .one_vs_one import SparseBeta
+from .one_vs_one import PairBetas
 
 
 class OneProblemSVM(BaseSVM):
     """Base of the estimators that solve a single Problem."""
 
-    def _pack(self, betas: Sequence[SparseBeta], targets: FloatArray) -> None:
-        ((rows, values),) = betas
-        self.support_ = rows.astype(np.int32)
-        self.n_support_ = np.array([rows.size], dtype=np.int32)
-        self.dual_coef_ = values[np.newaxis]
+    def _pack(self, betas: PairBetas, targets: FloatArray) -> None:
+        self.support_ = betas.rows.astype(np.int32)
+        self.n_support_ = np.array([betas.rows.size], dtype=np.int32)
+        self.dual_coef_ = betas.values[np.newaxis]
 
     def _unpack(self) -> Iterator[FloatArray]:
         yield self.dual_coef_[0]

@@ -10,7 +10,9 @@ i has its coefficient of the pair with class j in row j - 1 if j > i, else in ro
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +23,18 @@ from ..problem import FloatArray
 SparseBeta = tuple[NDArray[np.intp], FloatArray]
 
 
-def class_pairs(n_classes: int) -> list[tuple[int, int]]:
+@cache
+def class_pairs(n_classes: int) -> tuple[tuple[int, int], ...]:
     """(0, 1), (0, 2), ..., (k-2, k-1)."""
-    return list(combinations(range(n_classes), 2))
+    return tuple(combinations(range(n_classes), 2))
+
+
+def pair_members(codes: FloatArray, n_classes: int) -> list[NDArray[np.intp]]:
+    """The rows of each pair of classes, ascending."""
+    order = np.argsort(codes, kind="stable")
+    ends = np.searchsorted(codes[order], np.arange(1, n_classes))
+    rows = np.split(order, ends)
+    return [np.sort(np.concatenate([rows[i], rows[j]])) for i, j in class_pairs(n_classes)]
 
 
 def pair_signs(
@@ -41,22 +52,66 @@ def class_slices(n_support: NDArray[np.int32]) -> list[slice]:
     return [slice(int(e - n), int(e)) for n, e in zip(n_support, ends, strict=True)]
 
 
-def pack_pairs(
-    betas: Sequence[SparseBeta], codes: FloatArray, n_classes: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]:
-    """(support, n_support, dual_coef) from the nonzero beta of each pair."""
+class PairBetas(NamedTuple):
+    """The nonzero beta of all pairs: rows, values, and the number of the pair of each."""
+
+    rows: NDArray[np.intp]
+    values: FloatArray
+    pairs: NDArray[np.intp]
+
+    @classmethod
+    def join(cls, betas: Sequence[SparseBeta]) -> PairBetas:
+        rows, values = (np.concatenate(part) for part in zip(*betas, strict=True))
+        sizes = [own.size for own, _ in betas]
+        return cls(rows, values, np.repeat(np.arange(len(betas)), sizes))
+
+    def sum_repeats(self) -> PairBetas:
+        """The same with each row once in a pair."""
+        order = np.lexsort((self.rows, self.pairs))
+        rows, values, pairs = self.rows[order], self.values[order], self.pairs[order]
+        is_first = np.ones(rows.size, dtype=bool)
+        is_first[1:] = (rows[1:] != rows[:-1]) | (pairs[1:] != pairs[:-1])
+        starts = np.flatnonzero(is_first)
+        sums = np.add.reduceat(values, starts) if starts.size else values
+        return PairBetas(rows[starts], sums, pairs[starts])
+
+    def lengths(self, n_pairs: int) -> FloatArray:
+        """The length of the beta of each pair."""
+        return np.sqrt(np.bincount(self.pairs, self.values**2, minlength=n_pairs))
+
+
+def group_support(
+    betas: Sequence[PairBetas], codes: NDArray[Any], n_classes: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """(support, n_support): the rows with a beta in any of these, by class."""
     is_support = np.zeros(codes.size, dtype=bool)
-    for rows, _ in betas:
-        is_support[rows] = True
-    members = [np.flatnonzero(is_support & (codes == c)) for c in range(n_classes)]
-    support = np.concatenate(members)
+    for own in betas:
+        is_support[own.rows] = True
+    support = np.flatnonzero(is_support)
+    classes = codes[support].astype(np.intp)
+    n_support = np.bincount(classes, minlength=n_classes).astype(np.int32)
+    return support[np.argsort(classes, kind="stable")].astype(np.int32), n_support
+
+
+def fill_coefficients(
+    betas: PairBetas, codes: NDArray[Any], n_classes: int, support: NDArray[np.int32]
+) -> FloatArray:
+    """dual_coef; `support` has the rows, by class."""
     column_of = np.zeros(codes.size, dtype=np.intp)
     column_of[support] = np.arange(support.size)
+    first, second = np.array(class_pairs(n_classes))[betas.pairs].T
     dual_coef = np.zeros((n_classes - 1, support.size))
-    for (rows, values), (i, j) in zip(betas, class_pairs(n_classes), strict=True):
-        dual_coef[np.where(codes[rows] == i, j - 1, i), column_of[rows]] = values
-    n_support = np.array([rows.size for rows in members], dtype=np.int32)
-    return support.astype(np.int32), n_support, dual_coef
+    row = np.where(codes[betas.rows] == first, second - 1, first)
+    dual_coef[row, column_of[betas.rows]] = betas.values
+    return dual_coef
+
+
+def pack_pairs(
+    betas: PairBetas, codes: NDArray[Any], n_classes: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]:
+    """(support, n_support, dual_coef) from the nonzero beta of all pairs."""
+    support, n_support = group_support([betas], codes, n_classes)
+    return support, n_support, fill_coefficients(betas, codes, n_classes, support)
 
 
 def unpack_pairs(n_support: NDArray[np.int32], dual_coef: FloatArray) -> Iterator[FloatArray]:
@@ -99,16 +154,52 @@ def combine_pairs(K: FloatArray, n_support: NDArray[np.int32], dual_coef: FloatA
 
     A class takes part in k - 1 pairs: its part in all of them is one product.
     """
-    parts = [K[:, own] @ dual_coef[:, own].T for own in class_slices(n_support)]
-    pairs = class_pairs(len(n_support))
-    return np.stack([parts[i][:, j - 1] + parts[j][:, i] for i, j in pairs], axis=1)
+    n_classes = len(n_support)
+    columns = class_slices(n_support)
+    parts = np.empty((n_classes, n_classes - 1, K.shape[0]))
+    if K.shape[1] > n_classes * (n_classes - 1):  # turn what is less
+        for own, part in zip(columns, parts, strict=True):
+            part[:] = (K[:, own] @ dual_coef[:, own].T).T
+    else:
+        support_first = np.ascontiguousarray(K.T)
+        for own, part in zip(columns, parts, strict=True):
+            np.matmul(dual_coef[:, own], support_first[own], out=part)
+    values = np.empty((n_classes * (n_classes - 1) // 2, K.shape[0]))
+    for i, pairs in enumerate(pair_slices(n_classes)):  # with all classes j > i
+        np.add(parts[i, i:], parts[i + 1 :, i], out=values[pairs])
+    return values.T
+
+
+def pair_slices(n_classes: int) -> list[slice]:
+    """For each class but the last, the pairs in which it comes first."""
+    ends = np.cumsum(np.arange(n_classes - 1, 0, -1))
+    return [
+        slice(int(e - n), int(e)) for n, e in zip(range(n_classes - 1, 0, -1), ends, strict=True)
+    ]
 
 
 def count_votes(values: FloatArray, n_classes: int) -> NDArray[np.intp]:
     """Votes of each class from pair decision values (k > 2); a value of 0 counts for class j."""
-    votes = np.zeros((values.shape[0], n_classes), dtype=np.intp)
-    for column, (i, j) in enumerate(class_pairs(n_classes)):
-        wins = values[:, column] > 0.0
-        votes[:, i] += wins
-        votes[:, j] += ~wins
-    return votes
+    wins = np.ascontiguousarray((values > 0.0).T)
+    votes = np.zeros((n_classes, values.shape[0]), dtype=np.intp)
+    for i, pairs in enumerate(pair_slices(n_classes)):
+        votes[i] += np.count_nonzero(wins[pairs], axis=0)
+        votes[i + 1 :] += ~wins[pairs]
+    return votes.T
+
+
+def score_classes(values: FloatArray, n_classes: int) -> FloatArray:
+    """One column a class from pair decision values: its votes, and less than a third of a vote for
+    the sum of its values, as scikit-learn's "ovr" shape has it, to the bit."""
+    columns = np.ascontiguousarray(values.T)
+    sums = np.zeros((n_classes, values.shape[0]))
+    for i, pairs in enumerate(pair_slices(n_classes)):
+        # In the order of the pairs: first those in which a class comes second.
+        sums[i] = np.add.reduce(np.vstack([sums[i : i + 1], columns[pairs]]), axis=0)
+        sums[i + 1 :] -= columns[pairs]
+    votes = np.zeros((n_classes, values.shape[0]))
+    loses = columns < 0.0  # here a value of 0 counts for class i
+    for i, pairs in enumerate(pair_slices(n_classes)):
+        votes[i] += np.count_nonzero(~loses[pairs], axis=0)
+        votes[i + 1 :] += loses[pairs]
+    return np.asarray((votes + sums / (3 * (np.abs(sums) + 1))).T)

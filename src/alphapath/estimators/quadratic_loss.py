@@ -23,8 +23,9 @@ from ..problem import FloatArray, Problem
 from ..solution import Solution, Status
 from ..solvers import coordinate, newton
 from . import training
-from .base import BLOCK_VALUES, POSITIVE, RawRows
+from .base import BLOCK_VALUES, POSITIVE
 from .merge_rows import MergedRows, keep_rows, merge_rows
+from .parts import RawRows
 
 #: Matrices of n x n doubles that the Newton solver holds beside the kernel.
 NEWTON_MATRICES = 3

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ..kernels import Kernel, KernelStore, Linear, LinearRows, PairView, pairs_within
 from ..paths.ndcg import Queries
 from ..problem import FloatArray, Problem
-from .base import RawRows
+from .parts import RawRows
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import _ovr_decision_function
 
 from ..paths import Terms
 from ..problem import FloatArray
 from . import one_vs_one
 from .base import POSITIVE
 from .labels import encode_labels, weigh_classes
+from .parts import Members
 from .updating import WINDOW, UpdatingSVM, has_features
 
 
@@ -210,7 +210,7 @@ class SVC(ClassifierMixin, UpdatingSVM):
             return values[:, 0]
         if self.decision_function_shape == "ovo":
             return values
-        return np.asarray(_ovr_decision_function(values < 0.0, -values, n_classes))
+        return one_vs_one.score_classes(values, n_classes)
 
     def _predictions_of(self, values: FloatArray) -> NDArray[Any]:
         labels: NDArray[Any] = self.classes_.take(self._codes_of(values))
@@ -233,12 +233,20 @@ class SVC(ClassifierMixin, UpdatingSVM):
         self.class_weight_ = weigh_classes(self.class_weight, self.classes_, targets, sample_weight)
         return np.asarray(self.C * self.class_weight_[targets.astype(np.intp)])
 
-    def _terms_of(self, targets: FloatArray, weights: FloatArray) -> Iterator[Terms]:
+    @property
+    def _n_problems(self) -> int:
+        return len(one_vs_one.class_pairs(len(self.classes_)))
+
+    def _terms_at(self, number: int, targets: FloatArray, weights: FloatArray) -> Terms:
         n_classes = len(self.classes_)
-        for pair in one_vs_one.class_pairs(n_classes):
-            signs, is_member = one_vs_one.pair_signs(targets, pair, n_classes)
-            own = np.where(is_member, weights, 0.0)
-            yield Terms(signs, own, np.minimum(signs, 0.0), np.maximum(signs, 0.0))
+        pair = one_vs_one.class_pairs(n_classes)[number]
+        signs, is_member = one_vs_one.pair_signs(targets, pair, n_classes)
+        own = np.where(is_member, weights, 0.0)
+        return Terms(signs, own, np.minimum(signs, 0.0), np.maximum(signs, 0.0))
+
+    def _divide(self, targets: FloatArray) -> list[Members] | None:
+        n_classes = len(self.classes_)
+        return one_vs_one.pair_members(targets, n_classes) if n_classes > 2 else None
 
     def _refit_parameters(self) -> Self:
         # "balanced" weights summed in another order may differ in the last bit, and a beta at its
@@ -247,7 +255,7 @@ class SVC(ClassifierMixin, UpdatingSVM):
         model: Self = super()._refit_parameters().set_params(class_weight=weights)
         return model
 
-    def _pack(self, betas: Sequence[one_vs_one.SparseBeta], targets: FloatArray) -> None:
+    def _pack(self, betas: one_vs_one.PairBetas, targets: FloatArray) -> None:
         packed = one_vs_one.pack_pairs(betas, targets, len(self.classes_))
         self.support_, self.n_support_, self.dual_coef_ = packed
 

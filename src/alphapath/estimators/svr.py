@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -150,6 +149,6 @@ class SVR(RegressorMixin, OneProblemSVM, UpdatingSVM):
     def _weight_scale(self, targets: FloatArray, sample_weight: FloatArray) -> FloatArray:
         return np.full_like(sample_weight, self.C)
 
-    def _terms_of(self, targets: FloatArray, weights: FloatArray) -> Iterator[Terms]:
+    def _terms_at(self, number: int, targets: FloatArray, weights: FloatArray) -> Terms:
         ones = np.ones_like(targets)
-        yield Terms(targets, weights, -ones, ones)
+        return Terms(targets, weights, -ones, ones)

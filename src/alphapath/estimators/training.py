@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,11 @@ from ..kernels import Kernel, Linear, Poly, Precomputed, Rbf, Sigmoid
 from ..problem import FloatArray, Problem
 from ..solution import Info, Solution, Status, make_solution
 from ..solvers import smo
+from ..solvers.class_pairs import solve_class_pairs
+from ..solvers.native import Limits
+from ..solvers.steps import Steps
+from .one_vs_one import PairBetas
+from .parts import Parts
 
 #: Values of X held in temporaries at once (they stay in the cache).
 BLOCK_VALUES = 1 << 16
@@ -142,18 +147,58 @@ class Budget:
     def __post_init__(self) -> None:
         self.end = None if self.time_limit is None else time.monotonic() + self.time_limit
 
-    def solve(self, problems: Iterable[Problem]) -> Iterator[Solution]:
-        """Solve in turn; what an interrupt or the time limit leaves is returned unsolved."""
+    @property
+    def seconds_left(self) -> float | None:
+        return None if self.end is None else max(self.end - time.monotonic(), 1e-6)
+
+    def solve(self, parts: Parts, view: Any) -> tuple[PairBetas, FloatArray, list[Info]]:
+        """The nonzero beta, the bias and the Info of each problem on the kernel `view`.
+
+        What an interrupt or the time limit leaves is returned unsolved.
+        """
+        if parts.are_small:
+            return self._solve_together(parts, view)
         stop: Status | None = None
-        for problem in problems:
-            left = None if self.end is None else max(self.end - time.monotonic(), 1e-6)
+        found = []
+        for number in range(len(parts)):
+            problem = parts.problem(number, view)
             if stop is not None:
-                yield leave_unsolved(problem, stop)
-                continue
-            solution = smo.solve(problem, tol=self.tol, max_iter=self.max_iter, time_limit=left)
+                solution = leave_unsolved(problem, stop)
+            else:
+                solution = smo.solve(
+                    problem, tol=self.tol, max_iter=self.max_iter, time_limit=self.seconds_left
+                )
             if solution.info.status in (Status.INTERRUPTED, Status.TIME_LIMIT):
                 stop = solution.info.status
-            yield solution
+            support = np.flatnonzero(solution.beta)
+            instances = np.arange(parts.targets.size)[parts.members_of(number)][support]
+            found.append((instances, solution.beta[support], solution.bias, solution.info))
+        betas = PairBetas.join([(instances, beta) for instances, beta, _, _ in found])
+        return betas, np.array([bias for _, _, bias, _ in found]), [info for *_, info in found]
+
+    def _solve_together(self, parts: Parts, view: Any) -> tuple[PairBetas, FloatArray, list[Info]]:
+        """The same in one call."""
+        once = Steps(np.zeros(1, dtype=np.int64), np.ones(1), np.array([-1]), ["cold"])
+        solved = solve_class_pairs(
+            view,
+            parts.pairs,
+            parts.weights[np.newaxis],
+            once,
+            limits=Limits(self.tol, self.max_iter),
+            total_time_limit=self.seconds_left,
+        )
+        biases = solved.columns["bias"][:, 0].copy()
+        done = iter(solved.infos(0))
+        stop = Status.INTERRUPTED if solved.is_interrupted else Status.TIME_LIMIT
+        infos = []
+        for number, n_solved in enumerate(solved.n_solved.tolist()):
+            if n_solved:
+                infos.append(next(done))
+                continue
+            solution = leave_unsolved(parts.problem(number, view), stop)
+            biases[number] = solution.bias
+            infos.append(solution.info)
+        return PairBetas(*solved.support_of(0)), biases, infos
 
 
 def leave_unsolved(problem: Problem, status: Status) -> Solution:

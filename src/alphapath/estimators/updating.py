@@ -21,6 +21,7 @@ from ..solution import Solution
 from . import training
 from .base import BaseSVM
 from .merge_rows import MergedRows
+from .one_vs_one import PairBetas
 from .online import IntArray, OnlineSet, Rows
 
 WINDOW: list[Any] = [None, Interval(Integral, 1, None, closed="left")]
@@ -121,7 +122,7 @@ class UpdatingSVM(BaseSVM):
         rows = self._prepare(X, y, sample_weight, merge=False)
         self._weight_scale(rows.targets, rows.weights)
         support = np.flatnonzero(solution.beta)
-        self._pack([(support, solution.beta[support])], rows.targets)
+        self._pack(PairBetas.join([(support, solution.beta[support])]), rows.targets)
         self.support_vectors_ = rows.X[self.support_]
         self.intercept_ = np.array([solution.bias])
         self._remember(rows)
@@ -264,7 +265,7 @@ class UpdatingSVM(BaseSVM):
         for beta in online.betas:
             rows = np.flatnonzero(beta)
             betas.append((rows, beta[rows]))
-        self._pack(betas, online.targets)
+        self._pack(PairBetas.join(betas), online.targets)
         self.support_vectors_ = online.X_at(self.support_)
         self.intercept_ = np.array([answer.bias for answer in answers])
         self.shape_fit_ = (n_new, self.n_features_in_)
@@ -273,15 +274,18 @@ class UpdatingSVM(BaseSVM):
         return self
 
     @abstractmethod
+    def _terms_at(self, number: int, targets: FloatArray, weights: FloatArray) -> Terms:
+        """What one of the problems says about these rows."""
+
     def _terms_of(self, targets: FloatArray, weights: FloatArray) -> Iterator[Terms]:
         """What each problem, in the order of `intercept_`, says about these rows."""
+        return (self._terms_at(k, targets, weights) for k in range(self._n_problems))
 
-    def _make_problems(
-        self, view: KernelView, targets: FloatArray, weights: FloatArray
-    ) -> Iterator[Problem]:
-        epsilon = getattr(self, "epsilon", 0.0)
-        for terms in self._terms_of(targets, weights):
-            yield Problem(view, *terms, epsilon=epsilon)
+    def _make_problem(
+        self, number: int, view: KernelView, targets: FloatArray, weights: FloatArray
+    ) -> Problem:
+        terms = self._terms_at(number, targets, weights)
+        return Problem(view, *terms, epsilon=getattr(self, "epsilon", 0.0))
 
     def _weigh(self, targets: FloatArray, sample_weight: FloatArray) -> FloatArray:
         """C_i of all rows."""

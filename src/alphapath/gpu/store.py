@@ -98,6 +98,10 @@ class DeviceStore:
                 self._n_rows += view.matrix.n_rows_computed
             return view
 
+    def holds_part(self, size: int, tol: float) -> bool:
+        """Never: all problems of a kernel are solved at once, on the whole of it."""
+        return False
+
     def layout(self) -> Layout:
         """What is kept within the limit; a DeviceError where the rows alone do not fit."""
         matrix_bytes = 4 * self.n * self.n

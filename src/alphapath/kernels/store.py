@@ -112,6 +112,13 @@ class KernelStore:
         limit = self.memory_limit // 2 if self._keeps_products else self.memory_limit
         return self.n * (row_bytes(self.n, "float32") + row_bytes(self.n, "float64")) <= limit
 
+    def holds_part(self, size: int, tol: float) -> bool:
+        """Whether a whole matrix and a copy of its part of `size` instances fit the limit."""
+        precision = choose_precision(self.n, tol)
+        limit = self.memory_limit // 2 if self._keeps_products else self.memory_limit
+        needed = self.n * row_bytes(self.n, precision) + size * row_bytes(size, precision)
+        return needed <= limit
+
     def _make_double(self, kernel: Kernel) -> KernelView | None:
         return self.view(kernel, precision="float64") if self.holds_both() else None
 

@@ -98,9 +98,44 @@ class KernelView:
             self._double = self._make_double(self.kernel)
         return self._double
 
+    def part(self, members: NDArray[np.intp]) -> PartView:
+        """The kernel on some of the instances (ascending), its rows copied at their first use."""
+        return PartView(self, members)
+
     def __repr__(self) -> str:
         kind = "whole" if self.gram.is_full else "row by row"
         return f"KernelView({self.kernel}, n={self.n}, {self.gram.precision}, {kind})"
+
+
+class PartView(KernelView):
+    """Some of the instances of another view: their rows and columns, as a problem of few of them
+    (a pair of many classes) reads them. Nothing is computed again."""
+
+    __slots__ = ("members", "whole")
+
+    def __init__(self, whole: KernelView, members: NDArray[np.intp]) -> None:
+        gram = whole.gram.part(_as_indices(members))
+        spare = max(whole.spare_bytes - gram.nbytes, 0)
+        super().__init__(whole._X, whole.kernel, gram, whole.key, spare, whole._make_double)
+        self.whole = whole
+        self.members = members
+
+    def exact_rows(self, idx: ArrayLike) -> FloatArray:
+        return self.whole.exact_rows(self.members[_as_indices(idx)])[:, self.members]
+
+    def exact_multiply(self, idx: ArrayLike, coef: FloatArray) -> FloatArray | None:
+        found = self.whole.exact_multiply(self.members[_as_indices(idx)], coef)
+        return None if found is None else found[self.members]
+
+    @property
+    def rounding(self) -> float:
+        return self.whole.rounding
+
+    def in_double(self) -> KernelView | None:
+        if self._double is None:
+            fine = self.whole.in_double()
+            self._double = None if fine is None else fine.part(self.members)
+        return self._double
 
 
 def _as_indices(idx: ArrayLike) -> NDArray[np.int64]:

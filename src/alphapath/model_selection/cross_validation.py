@@ -18,11 +18,13 @@ from ..estimators.smooth_base import BaseSmooth
 from ..search.chain import Limits
 from ..search.folds import solve_chains
 from ..search.parents import check_seeding
+from ..solution import Info
 from .fold_models import FoldModels
 from .fold_sets import Split
 from .fold_table import FoldTable, Scoring, score_accuracy
 from .linear_folds import LinearFolds, check_linear_seeding
 from .own import as_searched, has_preprocessing, last_step, on_device
+from .pair_folds import PairRun
 from .pipeline_folds import PipelineFolds
 from .smooth_folds import SmoothFolds, check_smooth_seeding
 
@@ -83,8 +85,7 @@ def cross_validate(
         begin from the solution on all data; the others from the last fold or, where folds overlap
         (repeated or shuffled cross-validation), from the nearest one solved before. "auto" is
         "greedy": from all data for ten folds or more, else from the nearest fold; it goes on from
-        zero where the first folds show that this is cheaper, and begins there for the pairs of six
-        classes or more, unless there are 30 folds. A smooth SVM knows "auto", from the
+        zero where the first folds show that this is cheaper. A smooth SVM knows "auto", from the
         model on all data, and "none". The folds of a LinearSVC begin from zero, side by side.
     return_train_score, return_estimator, return_indices : bool, default=False
         As in scikit-learn. For an estimator of scikit-learn, so are the returned ones.
@@ -139,7 +140,7 @@ def cross_validate(
     table = FoldTable(run.folds, X, y, scorings, time.perf_counter() - begin)
 
     def collect() -> dict[str, Any]:
-        results = table.as_dict(run.full_solutions())
+        results = table.as_dict(run.full_infos())
         if return_indices:
             train, test = zip(*splits, strict=True)
             results["indices"] = {"train": train, "test": test}
@@ -167,7 +168,7 @@ def check_seeding_of(model: Any, seeding: str) -> None:
 
 def make_run(
     estimator: Any, model: Any, data: Data, splits: list[Split], seeding: str, keep_train: bool
-) -> DualRun | SmoothRun | LinearRun:
+) -> DualRun | PairRun | SmoothRun | LinearRun:
     """The folds of `model`, the last step of `estimator` or the estimator itself."""
     X, y, params = data
     is_primal = isinstance(model, (BaseSmooth, LinearSVC))
@@ -183,7 +184,10 @@ def make_run(
         return SmoothRun(SmoothFolds(model, *rows, splits), seeding, keep_train)
     if isinstance(model, LinearSVC):
         return LinearRun(LinearFolds(model, *rows, splits), keep_train)
-    return DualRun(FoldModels(model, *rows, splits), seeding, keep_train)
+    folds = FoldModels(model, *rows, splits)
+    if PairRun.is_for(folds, seeding):
+        return PairRun(folds, seeding, keep_train)
+    return DualRun(folds, seeding, keep_train)
 
 
 class DualRun:
@@ -202,10 +206,11 @@ class DualRun:
             return self.folds.reduce(p, h, solution, keep_train=self.keep_train)
 
         for h, fits in solve_chains(self.chains, len(self.folds.splits), reduce, n_jobs):
-            yield h, list(fits.values())
+            yield h, list(self.folds.with_values(h, list(fits.values()), self.keep_train))
 
-    def full_solutions(self) -> list[Any]:
-        return [chain.full for chain in self.chains]
+    def full_infos(self) -> list[Info]:
+        infos = [chain.full_info for chain in self.chains]
+        return [info for info in infos if info is not None]
 
 
 class SmoothRun:
@@ -218,8 +223,8 @@ class SmoothRun:
     def solve(self, n_jobs: int | None) -> Iterator[tuple[int, list[Any]]]:
         return self.folds.solve(self.seeding, self.keep_train)
 
-    def full_solutions(self) -> list[Any]:
-        return list(self.folds.full)
+    def full_infos(self) -> list[Info]:
+        return [solution.info for solution in self.folds.full]
 
 
 class LinearRun:
@@ -231,7 +236,7 @@ class LinearRun:
     def solve(self, n_jobs: int | None) -> Iterator[tuple[int, list[Any]]]:
         return self.folds.solve(self.keep_train)
 
-    def full_solutions(self) -> list[Any]:
+    def full_infos(self) -> list[Info]:
         return []
 
 

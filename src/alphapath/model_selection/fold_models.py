@@ -9,35 +9,41 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from ..estimators import one_vs_one, training
-from ..estimators.base import BaseSVM, RawRows
+from ..estimators.base import BaseSVM
 from ..estimators.devices import make_store
 from ..estimators.merge_rows import MergedRows
+from ..estimators.one_vs_one import PairBetas
+from ..estimators.parts import Parts, RawRows, divide
 from ..gpu import DeviceStore
 from ..problem import FloatArray, Problem
 from ..search.chain import FoldChain, Limits
-from ..search.parents import FULL, SMALL_SHARE, Plan, make_plan
+from ..search.parents import FULL, Plan, make_plan
 from ..solution import Info, Solution
 from .fold_sets import FoldSets, Indices, Split
+from .pair_values import pair_values
 
 
 @dataclass(frozen=True)
 class PairFit:
-    """What is kept of the Solution of one problem: its nonzero beta and the values asked for."""
+    """What is kept of the Solution of one problem: its nonzero beta and the values asked for.
+
+    A problem on a part of the instances has no values until all of its fold are solved.
+    """
 
     rows: Indices  # positions among the training rows
     beta: FloatArray
     bias: float
     info: Info
-    test_values: FloatArray
+    test_values: FloatArray | None
     train_values: FloatArray | None
 
 
@@ -73,41 +79,71 @@ class FoldModels(FoldSets):
         self.has_own_kernels = estimator.gamma == "scale" and kernel in ("rbf", "poly", "sigmoid")
         if self.has_own_kernels:
             self.store.keep_products()
-        # Only its size is used: the problems of a fold are on the kernel of that fold.
-        raw: Any = RawRows(self.model._kernel, self.rows.X)
-        if not self.has_own_kernels:
-            raw = self._view(self.model._kernel)
-        self.problems = list(self.model._problems_on(raw, self.rows))
+        #: The kernel of all data, where all folds are on it.
+        self.whole: Any = None if self.has_own_kernels else self._view(self.model._kernel)
+        scale = self.model._weight_scale(self.rows.targets, self.rows.weights)
+        weights = scale * self.rows.weights
+        self._set_parts(divide(self.model, self.store, self.rows.targets, weights))
 
-    def make_chains(self, seeding: str, limits: Limits) -> list[FoldChain]:
-        """One chain of folds a problem; a fold without one of the pair's classes is not in it."""
+    def _set_parts(self, parts: Parts) -> None:
+        self.parts = parts
+        #: Problems on all data, by their number, while somebody is at work on their folds.
+        self._held: dict[int, Problem] = {}
+
+    def make_plan(self, folds: tuple[int, ...], seeding: str) -> Plan:
+        """Where folds begin."""
+        size = self.parts.largest
+        return make_plan(folds, self._held_out, seeding, wants_full=False, size=size)
+
+    @cached_property
+    def _held_out(self) -> list[NDArray[np.bool_]]:
         held_out = [np.ones(self.rows.weights.size, dtype=bool) for _ in self.splits]
         for mask, (train, _) in zip(held_out, self.splits, strict=True):
             mask[train] = False
-        plans: dict[tuple[Any, ...], Plan] = {}
+        return held_out
+
+    def make_chains(self, seeding: str, limits: Limits) -> list[FoldChain]:
+        """One chain of folds a problem; a fold without one of the pair's classes is not in it."""
+        present = {h: set(codes.tolist()) for h, codes in self.codes.items()}
+        plans: dict[tuple[int, ...], Plan] = {}
         chains = []
         for p, pair in enumerate(one_vs_one.class_pairs(self.n_classes)):
-            folds = tuple(h for h, codes in self.codes.items() if set(pair).issubset(codes))
-            share = float(np.mean(self.problems[p].weights > 0.0))
-            key = folds, share < SMALL_SHARE
-            if key not in plans:
-                plans[key] = make_plan(folds, held_out, seeding, wants_full=False, share=share)
-            chains.append(self._make_chain(p, plans[key], limits))
+            folds = tuple(h for h, classes in present.items() if classes.issuperset(pair))
+            if folds not in plans:
+                plans[folds] = self.make_plan(folds, seeding)
+            chains.append(self._make_chain(p, plans[folds], limits))
         return chains
 
     def _make_chain(self, p: int, plan: Plan, limits: Limits) -> FoldChain:
-        shared = None if self.has_own_kernels else self.problems[p]
-        return FoldChain(partial(self.problem_of, p), plan, limits, base=shared)
+        return FoldChain(
+            partial(self.problem_of, p),
+            plan,
+            limits,
+            shares_kernel=not self.has_own_kernels,
+            on_finish=partial(self._held.pop, p, None),
+        )
+
+    def problem(self, p: int) -> Problem:
+        """Problem `p` (of a pair of classes) on all data; without a kernel where folds have own."""
+        if p not in self._held:
+            # Of raw rows only the number is used.
+            whole = self.whole or RawRows(self.model._kernel, self.rows.X)
+            self._held[p] = self.parts.problem(p, whole)
+        return self._held[p]
 
     def problem_of(self, p: int, fold: int) -> Problem:
-        """Problem `p` (of a pair of classes) with the weights and the kernel of a fold, or FULL."""
-        problem = self.problems[p]
+        """Problem `p` with the weights and the kernel of a fold, or FULL."""
+        problem = self.problem(p)
+        own = self.parts.members_of(p)
         if fold != FULL:
-            weights, is_member = self.training_set(fold).weights, problem.weights > 0.0
+            weights, is_member = self.training_set(fold).weights[own], problem.weights > 0.0
             problem = problem.with_weights(
                 weights if is_member.all() else np.where(is_member, weights, 0)
             )
-        return problem.with_kernel(self.view_of(fold)) if self.has_own_kernels else problem
+        if not self.has_own_kernels:
+            return problem
+        view = self.view_of(fold)
+        return problem.with_kernel(view.part(own) if self.parts.is_divided else view)
 
     def kernel_of(self, fold: int) -> tuple[float, Any]:
         """gamma and the kernel of a fold, or of all data."""
@@ -130,7 +166,32 @@ class FoldModels(FoldSets):
 
     def reduce(self, p: int, fold: int, solution: Solution, keep_train: bool) -> PairFit:
         """Keep what the fitted estimator and its scores need."""
-        return reduce_solution(self, fold, solution, keep_train)
+        members = self.parts.members_of(p) if self.parts.is_divided else None
+        return reduce_solution(self, fold, solution, keep_train, members=members)
+
+    def with_values(
+        self, fold: int, fits: Sequence[PairFit], keep_train: bool
+    ) -> Sequence[PairFit]:
+        """The fits of all problems of a fold, with the values that those on parts lack."""
+        if not self.parts.is_divided:
+            return fits
+        train, test = self.splits[fold]
+        own = self.training_set(fold)
+        codes = np.searchsorted(own.codes, self.rows.targets)
+        betas = PairBetas.join([(train[fit.rows], fit.beta) for fit in fits])
+        if own.has_repeats:
+            betas = betas.sum_repeats()
+        view = self.whole or self.view_of(fold)
+        parts = [test, train] if keep_train else [test]
+        rows = np.concatenate(parts)
+        (found,) = pair_values(view, rows, [betas], codes, own.codes.size, self.model.tol)
+        found += np.array([fit.bias for fit in fits])
+        test_values = found[: test.size].T
+        train_values = found[test.size :].T if keep_train else [None] * len(fits)
+        return [
+            replace(fit, test_values=test_values[p], train_values=train_values[p])
+            for p, fit in enumerate(fits)
+        ]
 
     def fitted(self, fold: int, fits: Sequence[PairFit], *, for_values: bool = False) -> BaseSVM:
         """The estimator as its fit on the training rows would have left it.
@@ -150,25 +211,44 @@ class FoldModels(FoldSets):
 
 
 def reduce_solution(
-    sets: FoldSets, fold: int, solution: Solution, keep_train: bool, factor: float = 1.0
+    sets: FoldSets,
+    fold: int,
+    solution: Solution,
+    keep_train: bool,
+    factor: float = 1.0,
+    members: Indices | None = None,
 ) -> PairFit:
-    """What is kept of the solution of a fold whose weights are those of `sets` times `factor`."""
+    """What is kept of the solution of a fold whose weights are those of `sets` times `factor`.
+
+    `members` are the instances that it is a solution on, None for all.
+    """
     train, test = sets.splits[fold]
     own, rows = sets.training_set(fold), sets.rows
     sign = sets.sign_of(fold)
-    beta = solution.beta[train]
     if own.has_repeats:
+        all_beta = solution.beta
+        if members is not None:
+            all_beta = np.zeros(rows.weights.size)
+            all_beta[members] = solution.beta
         weights = rows.weights * own.times
         merged = MergedRows(None, rows.targets, weights, train, rows.weights[train])
-        beta = merged.spread(solution.beta, factor * own.scale)
-    support = np.flatnonzero(beta != 0.0)  # numpy finds booleans ten times faster than floats
+        beta = merged.spread(all_beta, factor * own.scale)
+        support = np.flatnonzero(beta != 0.0)
+        beta = beta[support]
+    elif members is not None:
+        used = np.flatnonzero(solution.beta != 0.0)
+        support, beta = own.position_of[members[used]], solution.beta[used]
+    else:
+        beta = solution.beta[train]
+        support = np.flatnonzero(beta != 0.0)  # numpy finds booleans ten times faster than floats
+        beta = beta[support]
     return PairFit(
         support,
-        sign * beta[support],
+        sign * beta,
         sign * solution.bias,
         solution.info,
-        sign * solution.decision_values_at(test),
-        sign * solution.decision_values_at(train) if keep_train else None,
+        sign * solution.decision_values_at(test) if members is None else None,
+        sign * solution.decision_values_at(train) if keep_train and members is None else None,
     )
 
 
@@ -180,7 +260,7 @@ def complete_model(sets: FoldSets, fold: int, fits: Sequence[PairFit], model: Ba
     if model._targets == "labels":
         codes = sets.training_set(fold).codes
         targets = np.searchsorted(codes, targets).astype(np.float64)
-    model._pack([(fit.rows, fit.beta) for fit in fits], targets)
+    model._pack(PairBetas.join([(fit.rows, fit.beta) for fit in fits]), targets)
     model.intercept_ = np.array([fit.bias for fit in fits])
     model.n_kernel_rows_ = sum(fit.info.n_rows_computed for fit in fits)
     if model.kernel == "precomputed":

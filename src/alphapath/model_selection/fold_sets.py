@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,11 +31,19 @@ class TrainingSet:
     """The rows of one fold: how often each is drawn, the classes there are, the weights c."""
 
     model: BaseSVM  # unfitted, with the classes and class weights of these rows
+    train: Indices
     times: FloatArray
     has_repeats: bool  # whether a row is drawn more than once
     scale: FloatArray
     weights: FloatArray
     codes: NDArray[np.intp]  # the classes present, by their number in all data
+
+    @cached_property
+    def position_of(self) -> Indices:
+        """Where each row is among the training rows, none of which is drawn twice."""
+        positions = np.zeros(self.weights.size, dtype=np.intp)
+        positions[self.train] = np.arange(self.train.size)
+        return positions
 
 
 def find_classes(
@@ -131,4 +140,4 @@ class FoldSets:
             scale[train] = model._weight_scale(targets[train], rows.weights[train])
         weights = scale * drawn
         weights.flags.writeable = False  # problems share it
-        return TrainingSet(model, times, has_repeats, scale, weights, codes)
+        return TrainingSet(model, train, times, has_repeats, scale, weights, codes)

@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import _safe_split
 from ..estimators import one_vs_one
 from ..estimators.training import overall_status
 from ..problem import FloatArray
-from ..solution import Solution, Status
+from ..solution import Info, Status
 from .fold_models import knowing
 from .fold_sets import Indices, Split
 from .own import last_step
@@ -214,12 +214,11 @@ class FoldTable:
             stacklevel=3,
         )
 
-    def as_dict(self, full: Sequence[Solution | None]) -> dict[str, Any]:
-        """What there is so far; `full` are the solutions on all data."""
-        solved = [solution.info for solution in full if solution is not None]
+    def as_dict(self, full: Sequence[Info]) -> dict[str, Any]:
+        """What there is so far; `full` is how the solves on all data went."""
         shared = {
-            "n_iter": sum(info.n_iter for info in solved),
-            "solve_time": sum(info.solve_time for info in solved),
+            "n_iter": sum(info.n_iter for info in full),
+            "solve_time": sum(info.solve_time for info in full),
             "setup_time": self.setup_time,
         }
         share = (shared["solve_time"] + self.setup_time) / len(self.n_iter)

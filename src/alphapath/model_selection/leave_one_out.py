@@ -12,6 +12,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.metrics import r2_score
 
 from ..estimators.base import BaseSVM
+from ..estimators.parts import divide
 from ..estimators.smooth_base import BaseSmooth
 from ..estimators.training import Budget, overall_status, warn_unsolved
 from ..kernels import KernelStore
@@ -162,9 +163,10 @@ class DualRun(Run):
         begin = time.perf_counter()
         rows = model._prepare(X, y, sample_weight, merge=False)
         store = KernelStore(rows.X, memory_limit=model.memory_limit)
-        view = store.view(model._kernel, tol=model.tol)
-        self.problems = list(model._problems_on(view, rows))
-        super().__init__(model, rows, len(self.problems), begin)
+        self.view = store.view(model._kernel, tol=model.tol)
+        weights = model._weight_scale(rows.targets, rows.weights) * rows.weights
+        self.parts = divide(model, store, rows.targets, weights)
+        super().__init__(model, rows, len(self.parts), begin)
 
     def solve(self, seeding: str, only_errors: bool) -> None:
         limit = self.model.time_limit
@@ -173,9 +175,9 @@ class DualRun(Run):
             self.model.max_iter,
             deadline=None if limit is None else time.monotonic() + limit,
         )
-        for column, problem in enumerate(self.problems):
+        for column in range(len(self.parts)):
             begin = time.perf_counter()
-            full = limits.solve(problem)
+            full = limits.solve(self.parts.problem(column, self.view))
             self.n_iter += full.info.n_iter
             middle = time.perf_counter()
             self.full_time += middle - begin
@@ -200,7 +202,12 @@ class DualRun(Run):
         except Unfinished as stop:
             done, stopped = stop.done, stop
         values[instances[: done.values.size]] = done.values
-        self.values[:, column] = values
+        own = self.parts.members_of(column)
+        if self.parts.is_divided:  # without another row the model is the same
+            support = np.flatnonzero(full.beta)
+            K_beta = self.view.multiply(own[support], full.beta[support])
+            self.values[:, column] = K_beta + full.bias
+        self.values[own, column] = values
         self.n_refits += done.values.size
         self.n_iter += int(done.n_iter.sum())
         if stopped is not None:

@@ -10,9 +10,9 @@ from sklearn.base import clone
 from sklearn.metrics import get_scorer, roc_auc_score
 
 from ..certificate import multiply_exactly
-from ..estimators.base import RawRows
 from ..estimators.maxminover import OneClassMaxMinOver
 from ..estimators.merge_rows import MergedRows
+from ..estimators.parts import RawRows
 from ..kernels import Kernel
 from ..problem import FloatArray
 from ..search.one_class_grid import GridSolutions

@@ -143,9 +143,9 @@ def cross_validate_path(
     X, y, groups = indexable(X, y, groups)
     splits = make_splits(cv, X, y, groups, is_classifier(model))
     folds = FoldModels(model, X, y, sample_weight, splits, precision="float64")
-    if len(folds.problems) != 1:
+    if len(folds.parts) != 1:
         raise ValueError(
-            f"y has more than two classes, which makes {len(folds.problems)} problems; a path "
+            f"y has more than two classes, which makes {len(folds.parts)} problems; a path "
             f"follows one: pass the rows of two classes."
         )
     for h, error in folds.errors.items():
@@ -156,7 +156,7 @@ def cross_validate_path(
         grid = _make_grid(C_min, C_max)
         values = _try_grid(folds, grid, units)
         if values is not None:
-            targets = folds.problems[0].targets
+            targets = folds.problem(0).targets
             return _average(_grid_curves(values, grid, targets, splits, metric), [], begin)
     walks = []
     for problem, numbers in _share_kernels(folds):
@@ -171,7 +171,7 @@ def _share_kernels(folds: FoldModels) -> Iterator[tuple[Problem, list[int]]]:
     """A problem and the folds on its kernel: all of them, or each alone, one after the other."""
     numbers = list(range(len(folds.splits)))
     if not folds.has_own_kernels:
-        yield folds.problems[0], numbers
+        yield folds.problem(0), numbers
         return
     for h in numbers:
         yield folds.problem_of(0, h), [h]

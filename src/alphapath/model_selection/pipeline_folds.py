@@ -18,8 +18,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples
 
 from ..estimators import training
-from ..estimators.base import BaseSVM, RawRows
+from ..estimators.base import BaseSVM
 from ..estimators.devices import is_on_gpu, make_store
+from ..estimators.parts import divide
 from ..search.parents import FULL
 from .fold_models import FoldModels
 from .fold_sets import FoldSets, Split
@@ -73,8 +74,10 @@ class PipelineFolds(FoldModels):
         self.errors |= failed
         for h in failed:
             self.codes.pop(h, None)
-        raw: Any = RawRows(prepared._kernel, rows.X)  # only its size is used
-        self.problems = list(prepared._problems_on(raw, rows))
+        self.whole = None
+        store = make_store(rows.X, self.base.memory_limit, self.base._device)
+        weights = prepared._weight_scale(rows.targets, rows.weights) * rows.weights
+        self._set_parts(divide(prepared, store, rows.targets, weights))
 
     def X_of(self, fold: int) -> Any:
         """The rows behind the preprocessing of a fold; zeros for those in no part of it."""

@@ -22,12 +22,13 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
 from ..estimators import training
-from ..estimators.base import BaseSVM, RawRows
+from ..estimators.base import BaseSVM
 from ..estimators.devices import make_store
+from ..estimators.parts import Parts, divide
 from ..gpu import DeviceStore
 from ..kernels import Kernel
 from ..kernels.policy import choose_precision, row_bytes
-from ..problem import FloatArray, Problem
+from ..problem import FloatArray
 from ..search.shelf import Shelf
 from .fold_sets import FoldSets, Split
 from .search_grid import Model, identify
@@ -96,7 +97,7 @@ class SearchRows:
         self.store = make_store(self.rows.X, memory_limit, model._device)
         self.shelf = Shelf(self.store.memory_limit)
         self._sets: dict[Any, FoldSets] = {}
-        self._problems: dict[Any, list[Problem]] = {}
+        self._parts: dict[Any, Parts] = {}
         self.weights = lru_cache(maxsize=256)(self._weights)
 
     def keep_products(self) -> None:
@@ -128,16 +129,17 @@ class SearchRows:
             self._sets[key] = FoldSets(self.as_prepared(model), self.rows, self.splits)
         return self._sets[key]
 
-    def problems(self, model: Model) -> list[Problem]:
-        """One problem a pair of classes, on all rows; their weights are those of no fold."""
-        key = tuple(identify(model.params.get(name)) for name in ("epsilon", "nu"))
-        if key not in self._problems:
-            raw: Any = RawRows(None, self.rows.X)
+    def parts(self, model: Model) -> Parts:
+        """The problems, one a pair of classes; their weights are those of no fold."""
+        key = tuple(identify(model.params.get(name)) for name in ("epsilon", "nu", "tol"))
+        if key not in self._parts:
             plain = self.as_prepared(model)
             if hasattr(plain, "class_weight"):
                 plain.class_weight = None
-            self._problems[key] = list(plain._problems_on(raw, self.rows))
-        return self._problems[key]
+            targets = self.rows.targets
+            weights = plain._weight_scale(targets, self.rows.weights) * self.rows.weights
+            self._parts[key] = divide(plain, self.store, targets, weights)
+        return self._parts[key]
 
     def _weights(self, sets: FoldSets, fold: int, pair: tuple[int, int] | None) -> FloatArray:
         """The weights of a fold for C = 1; only of the rows of a pair of classes, if given."""

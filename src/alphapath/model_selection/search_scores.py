@@ -91,8 +91,10 @@ class Judge:
     ) -> dict[str, FloatArray]:
         n_steps, n_rows, n_pairs = values.shape
         truth = fold.targets(part)
-        predicted = fold.predict(values.reshape(n_steps * n_rows, n_pairs))
-        predicted = predicted.reshape(n_steps, n_rows)
+        if n_pairs == 1:
+            predicted = fold.predict(values.reshape(n_steps * n_rows, 1)).reshape(n_steps, n_rows)
+        else:  # they may lie pair after pair
+            predicted = np.stack([fold.predict(step) for step in values])
         weights = params.get("sample_weight")
         weights = None if weights is None else np.asarray(weights, dtype=np.float64)
         return {name: metric(truth, predicted, weights) for name, metric in self.metrics.items()}

@@ -13,15 +13,20 @@ from sklearn.pipeline import Pipeline
 
 from ..estimators import one_vs_one
 from ..estimators.base import BaseSVM
+from ..estimators.parts import Parts
 from ..problem import FloatArray, Problem
 from ..search.chain_result import ChainResult
-from ..search.neighbours import Neighbour, link_steps
+from ..search.neighbours import Edge, Neighbour, link_steps
 from ..search.node import NEIGHBOUR, ROOT, Chain, Step
+from ..solvers.class_pairs import solve_class_pairs
 from ..solvers.native import Limits
 from ..solvers.sequence import SequenceSolution, solve_sequence
 from ..solvers.steps import Known, Steps
 from .fold_models import complete_model, reduce_solution
+from .fold_sets import Indices
+from .pair_values import pair_values
 from .search_grid import Model
+from .search_pieces import FoldOfPairs, FoldPieces, Piece
 from .search_rows import SearchData, SearchRows
 from .search_scores import FoldOfRows, Judge
 
@@ -51,25 +56,6 @@ class Setting:
     deadline: float | None
 
 
-@dataclass(frozen=True)
-class Piece:
-    """What is kept of one pair of classes on one fold.
-
-    Parameters
-    ----------
-    values : dict of arrays of shape (n_solved, n_rows)
-        Decision values by part ("test", "train").
-    numbers : range
-        The steps of the fold that were solved, C ascending.
-    solved : SequenceSolution or None
-        Only where fitted estimators are wanted.
-    """
-
-    values: dict[str, FloatArray]
-    numbers: range
-    solved: SequenceSolution | None
-
-
 class ChainSolver:
     """The solves of one chain on one kernel, and their scores.
 
@@ -92,30 +78,32 @@ class ChainSolver:
         self.position = {fold: h for h, fold in enumerate(chain.folds)}
         n_classes = self.sets.n_classes
         self.pairs = one_vs_one.class_pairs(n_classes) if n_classes > 2 else [None]
+        self.view: Any = None
         #: For each fold of the chain what its pairs of classes gave.
-        self.pieces: list[list[Piece]] = [[] for _ in chain.folds]
+        self.pieces: list[FoldPieces | FoldOfPairs] = [FoldPieces() for _ in chain.folds]
 
     def solve(self, view: Any, good: Sequence[int], result: ChainResult) -> None:
         """Every pair of classes, over all steps of the chain."""
-        problems = self.rows.problems(self.model)
+        self.view = view
+        parts = self.rows.parts(self.model)
+        if self._go_together(parts, good):
+            self._solve_together(parts, good, result)
+            return
         chain_steps: Sequence[Step] = self.chain.steps
         if self.neighbour is not None:
             result.edges = [*self.neighbour.choose_edges(self.chain)]
             chain_steps = link_steps(self.chain, result.edges)
-        for number, (pair, problem) in enumerate(zip(self.pairs, problems, strict=True)):
+        present = {h: set(self.sets.codes[self.local[h]].tolist()) for h in good}
+        for number, pair in enumerate(self.pairs):
             folds = [
-                self.chain.folds[h]
-                for h in good
-                if pair is None or np.isin(pair, self.sets.codes[self.local[h]]).all()
+                self.chain.folds[h] for h in good if pair is None or present[h].issuperset(pair)
             ]
             steps = keep_folds(chain_steps, folds)
             if not steps:
                 continue
-            problem = problem.with_kernel(view)
+            problem = parts.problem(number, view)
             steps, known = self._begin_from_neighbour(number, steps, problem, result)
-            weights = np.stack(
-                [self.rows.weights(self.sets, self.local[self.position[f]], pair) for f in folds]
-            )
+            weights = self._weights(folds, pair, parts.members_of(number))
             solved = solve_sequence(
                 problem,
                 weights,
@@ -129,11 +117,50 @@ class ChainSolver:
             if len(solved):
                 result.count(steps, solved, self.position)
             for fold in folds:
-                self._keep(self.position[fold], steps, solved)
+                members = parts.members_of(number) if parts.is_divided else None
+                self._keep(self.position[fold], steps, solved, members)
             if self.neighbour is not None:
                 self.neighbour.keep(number, steps, solved)
         if self.neighbour is not None:
             self.neighbour.observe([result.edges[h] for h in good], result.work[good, 0])
+
+    def _go_together(self, parts: Parts, good: Sequence[int]) -> bool:
+        """Whether all pairs of classes are best solved in one call."""
+        sets = [self.sets.training_set(self.local[h]) for h in good]
+        return (
+            parts.are_small
+            and not self.setting.judge.needs_models
+            and all(own.codes.size == self.sets.n_classes for own in sets)
+        )
+
+    def _solve_together(self, parts: Parts, good: Sequence[int], result: ChainResult) -> None:
+        folds = [self.chain.folds[h] for h in good]
+        steps = keep_folds(self.chain.steps, folds)
+        native = as_native_steps(steps, folds, self.chain.factors)
+        weights = self._weights(folds, None, slice(None))
+        solved = solve_class_pairs(
+            self.view,
+            parts.pairs,
+            weights,
+            native,
+            limits=self._limits(),
+            total_time_limit=self._seconds_left(),
+        )
+        if solved.is_interrupted:
+            raise KeyboardInterrupt
+        sizes = parts.pairs.sizes(weights)[:, native.rows]
+        result.count_pairs(steps, solved, sizes, self.position)
+        for h in good:
+            first = next(k for k, step in enumerate(steps) if step.fold == self.chain.folds[h])
+            self.pieces[h] = FoldOfPairs(solved, first, len(self.chain.factors))
+        if self.neighbour is not None:
+            result.edges = [Edge.COLD] * len(self.chain.folds)
+
+    def _weights(self, folds: Sequence[int], pair: tuple[int, int] | None, own: Any) -> FloatArray:
+        """The weights of folds, one a row, on the instances `own` of a pair of classes."""
+        others = None if isinstance(own, np.ndarray) else pair
+        numbers = [self.local[self.position[fold]] for fold in folds]
+        return np.stack([self.rows.weights(self.sets, number, others)[own] for number in numbers])
 
     def _begin_from_neighbour(
         self, pair: int, steps: list[Step], problem: Problem, result: ChainResult
@@ -173,14 +200,11 @@ class ChainSolver:
                 self.setting.data, self.rows, self.sets, base, self.chain.folds[h], number
             )
             pieces = self.pieces[h]
-            n_done = min(len(piece.numbers) for piece in pieces)
+            n_done = pieces.n_solved
             result.forget(h, n_done)
             if n_done == 0:
                 continue
-            values = {
-                part: np.stack([piece.values[part][:n_done] for piece in pieces], axis=2)
-                for part in self.setting.judge.parts
-            }
+            values = {part: self._values(h, n_done, part) for part in self.setting.judge.parts}
             make_model = partial(self._fitted, pieces, base, number)
             scores = self.setting.judge.score_fold(fold, values, make_model)
             result.enter_scores(h, scores)
@@ -188,38 +212,64 @@ class ChainSolver:
         result.score_time[good] = seconds / (len(good) * len(self.chain.factors))
         return seconds
 
-    def _keep(self, h: int, steps: Sequence[Step], solved: SequenceSolution) -> None:
+    def _keep(
+        self, h: int, steps: Sequence[Step], solved: SequenceSolution, members: Indices | None
+    ) -> None:
         """Keep what the scores of a fold need of one pair's solves, and no more.
 
         The steps of a fold follow one another.
         """
         fold, number = self.chain.folds[h], self.local[h]
         first = next(k for k, step in enumerate(steps) if step.fold == fold)
-        numbers = range(len(solved))[first : first + len(self.chain.factors)]
-        train, test = self.rows.splits[number]
+        mine = slice(first, min(first + len(self.chain.factors), len(solved)))
+        numbers = range(mine.start, mine.stop)
         judge, sign = self.setting.judge, self.sets.sign_of(number)
-        values = {}
-        for part in judge.parts:
-            index = test if part == "test" else train
-            if not numbers:
-                values[part] = np.empty((0, index.size))
-                continue
-            mine = slice(numbers.start, numbers.stop)
-            found = solved.gradient[mine].take(index, axis=1)
-            found += solved.problem.targets[index]
-            found += solved.bias[mine, None]
-            values[part] = found if sign == 1.0 else sign * found
-        kept = solved if judge.needs_models else None
-        self.pieces[h].append(Piece(values, numbers, kept))
+        values, betas = {}, []
+        if members is None:
+            for part in judge.parts:
+                index = self._rows_of(h, part)
+                found = solved.gradient[mine].take(index, axis=1)
+                found += solved.problem.targets[index]
+                found += solved.bias[mine, None]
+                values[part] = found if sign == 1.0 else sign * found
+        else:
+            for beta in solved.beta[mine]:
+                used = np.flatnonzero(beta)
+                betas.append((members[used], sign * beta[used]))
+        fits = [
+            reduce_solution(
+                self.sets, number, solved[k], False, self.chain.factors[k - first], members
+            )
+            for k in (numbers if judge.needs_models else ())
+        ]
+        own = self.pieces[h]
+        assert isinstance(own, FoldPieces)
+        own.pieces.append(Piece(sign * solved.bias[mine], values, betas, fits))
 
-    def _fitted(self, pieces: Sequence[Piece], base: BaseSVM, number: int, k: int) -> Any:
+    def _rows_of(self, h: int, part: str) -> Indices:
+        train, test = self.rows.splits[self.local[h]]
+        return test if part == "test" else train
+
+    def _values(self, h: int, n_done: int, part: str) -> FloatArray:
+        """Decision values of a fold, of shape (n_done, n_rows, n_pairs)."""
+        pieces = self.pieces[h]
+        known = pieces.values(part, n_done)
+        if known is not None:
+            return known
+        present = self.sets.codes[self.local[h]]
+        codes = np.searchsorted(present, self.rows.rows.targets)
+        steps = [pieces.betas(k) for k in range(n_done)]
+        tol = self.model.estimator.tol
+        rows = self._rows_of(h, part)
+        values = pair_values(self.view, rows, steps, codes, present.size, tol)
+        values += pieces.biases(n_done)[:, None, :]
+        return values
+
+    def _fitted(self, pieces: FoldPieces | FoldOfPairs, base: BaseSVM, number: int, k: int) -> Any:
         """The estimator of the k-th C as its fit would have left it, behind its preprocessing."""
         factor = self.chain.factors[k]
-        fits = []
-        for piece in pieces:
-            assert piece.solved is not None
-            solution = piece.solved[piece.numbers[k]]
-            fits.append(reduce_solution(self.sets, number, solution, False, factor))
+        assert isinstance(pieces, FoldPieces)
+        fits = pieces.fits(k)
         model = self.rows.as_prepared(self.model, base)
         if hasattr(model, "C"):
             model.C = factor

@@ -14,7 +14,7 @@ from ..errors import SolverMismatch
 from ..paths import Decrement
 from ..problem import FloatArray, KernelView, Problem
 from ..seeds import SEEDS
-from ..solution import Solution, Status
+from ..solution import Info, Solution, Status
 from ..solvers import SOLVERS
 from ..solvers.native import Limits as SolveLimits
 from ..solvers.sequence import SequenceSolution, make_workspace, solve_sequence
@@ -125,9 +125,11 @@ class FoldChain:
     limits : Limits
     full : Solution or None
         The solution on all data, where it is already known.
-    base : Problem or None
-        The problem on all data where all folds are on its kernel: what they share is then copied
-        once for all of them.
+    shares_kernel : bool
+        Whether all folds are on the kernel of the problem on all data: what they share is then
+        copied once for all of them.
+    on_finish : callable or None
+        Told when no fold will be asked for any more.
     in_turn : bool
         Whether the folds are solved in the order of the plan: then several in one native call.
         A solution depends on its parent alone, so the bits are the same either way.
@@ -137,7 +139,8 @@ class FoldChain:
     plan: Plan
     limits: Limits
     full: Solution | None = None
-    base: Problem | None = None
+    shares_kernel: bool = True
+    on_finish: Callable[[], Any] | None = None
     in_turn: bool = False
     gave_up: bool = False
     _solved: dict[int, Solution] = field(default_factory=dict)
@@ -146,6 +149,7 @@ class FoldChain:
     _cold_work: list[float] = field(default_factory=list)
     _seeded_work: list[float] = field(default_factory=list)
     _decrement: Decrement | None = None
+    _full_info: Info | None = None
     _workspace: tuple[Any, Any] | None = None
 
     def __post_init__(self) -> None:
@@ -165,6 +169,20 @@ class FoldChain:
         if self.full is None:
             self.full = self.limits.solve(self.problem_of(FULL))
         return self.full
+
+    @property
+    def full_info(self) -> Info | None:
+        """How the solve on all data went; None where there was none."""
+        return self._full_info if self.full is None else self.full.info
+
+    def finish(self) -> None:
+        """Let go of solutions and of what was copied for them: no fold is asked for any more."""
+        self._full_info, self.full = self.full_info, None
+        self._solved.clear()
+        self._batch.clear()
+        self._decrement = self._workspace = None
+        if self.on_finish is not None:
+            self.on_finish()
 
     def solve(self, fold: int) -> Solution:
         """Solve one fold; its parent must have been solved."""
@@ -208,7 +226,7 @@ class FoldChain:
         known = [Known.of(solution) for solution in parents_outside]
         weights = np.stack([p.weights for p in problems])
         workspace = self._reuse_workspace(problem) if self.in_turn else None
-        family = problem if self.base is None else self.base
+        family = self.problem_of(FULL) if self.shares_kernel else problem
         found = self.limits.solve_steps(family, weights, steps, known, workspace)
         self._take(folds, problems, found)
 

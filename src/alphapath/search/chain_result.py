@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..problem import FloatArray
+from ..solvers.class_pairs import PairsSolution
 from ..solvers.sequence import SequenceSolution
 from ..solvers.steps import SEED_NAMES
 from .node import Chain, Step
 from .result import NOT_RUN, REFUSED, STATUS_ORDER
-from .work import count_work
+from .work import count_work, work_of_steps
 
 #: Position of a status in STATUS_ORDER.
 RANK_OF = {int(code): rank for rank, code in enumerate(STATUS_ORDER)}
@@ -68,6 +69,30 @@ class ChainResult:
         self.duality_gap.reshape(-1)[where] += solved.duality_gap
         self.fit_time.reshape(-1)[where] += solved.seed_time + solved.solve_time
         self.work.reshape(-1)[where] += count_work(solved)
+
+    def count_pairs(
+        self,
+        steps: Sequence[Step],
+        solved: PairsSolution,
+        sizes: FloatArray,
+        position: Mapping[int, int],
+    ) -> None:
+        """Add the counts of the solves of all pairs of classes, on `sizes` instances each."""
+        is_solved = np.arange(solved.n_steps) < solved.n_solved[:, None]
+        columns = {name: np.where(is_solved, v, 0.0) for name, v in solved.columns.items()}
+        ranks = np.where(is_solved, RANKS[columns["status"].astype(np.intp)], len(RANKS))
+        seeds = np.where(is_solved, 1 << columns["seed"].astype(np.int64), 0)
+        sums = {name: values.sum(axis=0) for name, values in columns.items()}
+        work = work_of_steps(columns, sizes).sum(axis=0)
+        n_factors = self.shape[1]
+        where = np.array([position[step.fold] * n_factors + step.factor for step in steps])
+        flat = self.rank.reshape(-1)
+        flat[where] = np.minimum(flat[where], ranks.min(axis=0))
+        self.seeds.reshape(-1)[where] |= np.bitwise_or.reduce(seeds, axis=0)
+        self.n_iter.reshape(-1)[where] += sums["n_iter"].astype(np.int64)
+        self.duality_gap.reshape(-1)[where] += sums["duality_gap"]
+        self.fit_time.reshape(-1)[where] += sums["seed_time"] + sums["solve_time"]
+        self.work.reshape(-1)[where] += work
 
     def share_time(self, seconds: float) -> None:
         """Give every cell an equal share of what belongs to none."""

@@ -26,6 +26,9 @@ from .parents import FULL, BoolArray, make_plan
 
 T = TypeVar("T")
 
+#: From as many chains a worker on, a worker solves one after the other.
+CHAINS_A_WORKER = 4
+
 
 def solve_chains(
     chains: Sequence[FoldChain],
@@ -39,22 +42,49 @@ def solve_chains(
     chains are done, and none that is done is lost where an exception ends the run. Workers are
     threads, since they share the kernel and the solvers release the GIL.
     """
-    members = [
-        [c for c, chain in enumerate(chains) if h in chain.plan.parents] for h in range(n_folds)
-    ]
+    members: list[list[int]] = [[] for _ in range(n_folds)]
+    for c, chain in enumerate(chains):
+        for h in chain.plan.parents:
+            members[h].append(c)
     # Entered once: numpy in the seeds must not see another number of threads than alone.
     with single_threaded():
         if effective_n_jobs(n_jobs) == 1:
             for chain in chains:
                 chain.in_turn = True
-            for h, own in enumerate(members):
-                yield h, {c: reduce(c, h, chains[c].solve(h)) for c in own}
+            yield from solve_in_turn(chains, reduce, members)
             return
         threads = FoldThreads(chains, reduce, members, effective_n_jobs(n_jobs))
         try:
             threads.run()
         finally:  # also after Ctrl-C: hand out what is done
             yield from threads.done_folds()
+
+
+def solve_in_turn(
+    chains: Sequence[FoldChain],
+    reduce: Callable[[int, int, Solution], T],
+    members: Sequence[Sequence[int]],
+) -> Iterator[tuple[int, dict[int, T]]]:
+    """As solve_chains, on this thread.
+
+    Chains on one kernel come one after the other: only one at a time then holds its copies of the
+    kernel's rows and its solutions. Where folds have kernels of their own, all chains use that of a
+    fold before it is given up for the next.
+    """
+    if len(chains) == 1 or not all(chain.shares_kernel for chain in chains):
+        for h, own in enumerate(members):
+            yield h, {c: reduce(c, h, chains[c].solve(h)) for c in own}
+        return
+    done: list[dict[int, T]] = [{} for _ in members]
+    try:
+        for c, chain in enumerate(chains):
+            for h in chain.plan.parents:
+                done[h][c] = reduce(c, h, chain.solve(h))
+            chain.finish()
+    finally:  # also after Ctrl-C: hand out what is done
+        for h, own in enumerate(members):
+            if len(done[h]) == len(own):
+                yield h, done[h]
 
 
 class FoldThreads:
@@ -100,6 +130,9 @@ class FoldThreads:
     def _lead(self) -> None:
         workers = Parallel(n_jobs=self.n_workers, require="sharedmem")
         try:
+            if self.has_many_chains:
+                workers(delayed(self._solve_chain)(c) for c in range(len(self.chains)))
+                return
             workers(delayed(self._prepare)(c) for c in range(len(self.chains)))
             workers(
                 delayed(self._solve)(c, [h])
@@ -110,6 +143,18 @@ class FoldThreads:
             self.error = error
         finally:
             self.is_over.set()
+
+    @property
+    def has_many_chains(self) -> bool:
+        """Whether workers have enough to do with whole chains, each of which is then let go of."""
+        is_shared = all(chain.shares_kernel for chain in self.chains)
+        return is_shared and len(self.chains) >= CHAINS_A_WORKER * self.n_workers
+
+    def _solve_chain(self, c: int) -> None:
+        chain = self.chains[c]
+        chain.in_turn = True
+        self._solve(c, list(chain.plan.parents))
+        chain.finish()
 
     def _prepare(self, c: int) -> None:
         chain = self.chains[c]
@@ -184,7 +229,7 @@ def solve_folds(
     def problem_of(fold: int) -> Problem:
         return problem if fold == FULL else problem.with_held_out(held_out[fold])
 
-    chain = FoldChain(problem_of, plan, Limits(**limits, deadline=deadline), full, problem)
+    chain = FoldChain(problem_of, plan, Limits(**limits, deadline=deadline), full)
     solved: dict[int, Solution] = {}
     try:
         if wants_full:

@@ -25,11 +25,6 @@ DECREMENTAL = "decremental"
 #: From as many folds on, "auto" solves all data first: the fit is paid back by the folds.
 MANY_FOLDS = 10
 
-#: A start costs a pass over all rows, and saves iterations on those of its problem: a pair of many
-#: classes, with less than this share of the rows, begins from zero, unless folds are so many that
-#: they hardly differ from all data.
-SMALL_SHARE, MANY_FOLDS_OF_PAIRS = 0.4, 30
-
 #: Up to as many instances all folds are one native call: to stop after the first ones and ask
 #: whether their starts paid would take longer than it can save.
 FEW_INSTANCES = 1000
@@ -68,24 +63,25 @@ def make_plan(
     held_out: Sequence[BoolArray],
     seeding: str,
     wants_full: bool,
-    share: float = 1.0,
+    size: int | None = None,
 ) -> Plan:
     """The plan for the folds numbered `folds` (in that order), by the rule measured for "auto".
 
     With the solution on all data wanted anyway, or many folds, every fold begins from it by the
-    greedy seed; otherwise by the greedy seed from the nearest fold solved before. `share` is that
-    of the instances which the problem is about: where it is small, a start does not pay.
+    greedy seed; otherwise by the greedy seed from the nearest fold solved before. `size` is the
+    number of instances of the problem, where these are not all that the masks are about.
     """
     check_seeding(seeding)
     is_auto = seeding == "auto"
-    is_small = share < SMALL_SHARE and len(folds) < MANY_FOLDS_OF_PAIRS
-    if seeding == "none" or (is_auto and is_small and not wants_full):
+    if seeding == "none":
         return Plan("cold", dict.fromkeys(folds, COLD))
     seed = "greedy" if is_auto else seeding
     from_full = seed in FROM_FULL
     if is_auto and not wants_full:
         from_full = len(folds) >= MANY_FOLDS
-    may_give_up = is_auto and len(folds) > 0 and held_out[folds[0]].size > FEW_INSTANCES
+    if size is None and folds:
+        size = held_out[folds[0]].size
+    may_give_up = is_auto and size is not None and size > FEW_INSTANCES
     if from_full:
         return Plan(seed, dict.fromkeys(folds, FULL), may_give_up)
     return Plan(seed, nearest_earlier(folds, held_out), may_give_up)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from .. import _core
@@ -61,13 +63,19 @@ def count_work(solved: SequenceSolution) -> FloatArray:
     """The work of each step of a sequence, after the same model, and that of the greedy seed."""
     rows = solved.steps.rows[: len(solved)]
     n = np.count_nonzero(solved.weights, axis=1).astype(np.float64)[rows]
-    m = solved.n_free
-    is_seeded = solved.columns["seed"] == GREEDY
-    work: FloatArray = solved.n_iter * np.array(list(map(iteration_work, n, m, is_seeded)))
-    work += solved.n_refreshes * 0.1 * n * m
-    has_solves = solved.n_free_set_solves > 0
+    return work_of_steps(solved.columns, n)
+
+
+def work_of_steps(columns: Mapping[str, FloatArray], n: FloatArray) -> FloatArray:
+    """The same from the columns of steps (arrays of any one shape) on n instances each."""
+    m, n_iter, n_solves = (columns[name] for name in ("n_free", "n_iter", "n_free_set_solves"))
+    is_seeded = columns["seed"] == GREEDY
+    each = np.vectorize(iteration_work, otypes=[np.float64])
+    work: FloatArray = n_iter * each(n, m, is_seeded)
+    work += columns["n_refreshes"] * 0.1 * n * m
+    has_solves = n_solves > 0
     work += is_seeded * SEED_WORK
     work += (has_solves | (is_seeded & (m <= MAX_PREPARED))) * m**3 / 50.0
-    work += has_solves * solved.n_bound_hits * 0.2 * m * m
-    work += solved.n_free_set_solves * (5000.0 + 0.25 * m * n + 0.75 * m * m)
+    work += has_solves * columns["n_bound_hits"] * 0.2 * m * m
+    work += n_solves * (5000.0 + 0.25 * m * n + 0.75 * m * m)
     return work

@@ -1,0 +1,49 @@
+// Some of the instances of a kernel, and their values of a kernel row side by side.
+#pragma once
+
+#include "alphapath/kernel_rows.hpp"
+#include "buffer.hpp"
+#include "simd/gather.hpp"
+#include "simd/isa.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace alphapath {
+
+class MemberChunks {
+public:
+  MemberChunks() = default;
+  /// `members` ascending.
+  explicit MemberChunks(std::span<const std::uint32_t> members) : n_(members.size()) {
+    for (const std::uint32_t i : members) {
+      const auto lane = static_cast<std::uint32_t>(i % row_padding);
+      if (chunks_.empty() || chunks_.back().first != i - lane)
+        chunks_.push_back({i - lane, 0});
+      chunks_.back().mask = static_cast<std::uint16_t>(chunks_.back().mask | (1u << lane));
+    }
+  }
+
+  /// out gets the members' values of row i, and zeros up to padded(number of members).
+  template <class T> void copy_row(const KernelRows& kernel, std::size_t i, T* out) const {
+    const KernelRow source = kernel.row(i);
+    if (kernel.precision() == Precision::float32)
+      gather(static_cast<const float*>(source.data), out);
+    else
+      gather(static_cast<const double*>(source.data), out);
+    std::fill(out + n_, out + padded(n_), T(0));
+  }
+
+private:
+  template <class S, class T> void gather(const S* source, T* out) const {
+    const auto gather_members = ALPHAPATH_DISPATCH(gather_members<S, T>);
+    gather_members(source, chunks_.data(), chunks_.size(), out, padded(n_));
+  }
+
+  std::size_t n_ = 0;
+  std::vector<simd::MemberChunk> chunks_;
+};
+
+} // namespace alphapath
