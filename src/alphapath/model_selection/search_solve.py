@@ -30,6 +30,9 @@ from .search_pieces import FoldOfPairs, FoldPieces, Piece
 from .search_rows import SearchData, SearchRows
 from .search_scores import FoldOfRows, Judge
 
+#: So many pairs are not begun from the kernel before: to state them takes longer than to solve.
+MANY_PAIRS = 15
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -125,10 +128,11 @@ class ChainSolver:
             self.neighbour.observe([result.edges[h] for h in good], result.work[good, 0])
 
     def _go_together(self, parts: Parts, good: Sequence[int]) -> bool:
-        """Whether all pairs of classes are best solved in one call."""
+        """Whether all pairs of classes are best solved in one call, from nothing."""
         sets = [self.sets.training_set(self.local[h]) for h in good]
         return (
             parts.are_small
+            and (self.neighbour is None or len(self.pairs) >= MANY_PAIRS)
             and not self.setting.judge.needs_models
             and all(own.codes.size == self.sets.n_classes for own in sets)
         )
