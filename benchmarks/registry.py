@@ -50,6 +50,9 @@ BENCHMARKS = {
     "grid_search": Benchmark(
         "grid_search", "whole grids against GridSearchCV(SVC()), scores compared", True
     ),
+    "many_classes": Benchmark(
+        "many_classes", "fits, folds and grids of many classes against scikit-learn", True
+    ),
     "search_plans": Benchmark("search_plans", "plans of a search with one value of C", True),
     "one_class_grid": Benchmark(
         "one_class_grid", "a grid of OneClassMaxMinOver by every plan and solver", True

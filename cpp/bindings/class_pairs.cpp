@@ -5,7 +5,6 @@
 
 #include <nanobind/stl/shared_ptr.h>
 
-#include <algorithm>
 #include <string>
 
 namespace alphapath::bindings {
@@ -23,13 +22,9 @@ struct HeldPairs {
       throw std::invalid_argument("members and signs must be equally long.");
     if (first.empty() || first.front() != 0 || first.back() != members.size())
       throw std::invalid_argument("first must go from 0 to the number of members.");
-    for (std::size_t p = 0; p + 1 < first.size(); ++p) {
+    for (std::size_t p = 0; p + 1 < first.size(); ++p)
       if (first[p] >= first[p + 1])
         throw std::invalid_argument("Pair " + std::to_string(p) + " has no members.");
-      const auto own = std::span(members).subspan(first[p], first[p + 1] - first[p]);
-      if (!std::ranges::is_sorted(own, std::less_equal<>{}))
-        throw std::invalid_argument("The members of a pair must be ascending.");
-    }
   }
 
   std::vector<std::uint32_t> members;

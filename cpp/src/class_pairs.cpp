@@ -10,6 +10,47 @@ namespace alphapath {
 
 namespace {
 
+// From so many instances on, of which a pair has at most this share, its values are scattered over
+// a row and most of reading it is waiting for memory.
+constexpr std::size_t many_instances = 1000;
+constexpr double few_of_all = 0.3;
+
+/// The kernel that pairs take their rows from: in the order in which instances first come in the
+/// pairs, so that those of a class lie together, where that pays; and the place of each instance.
+class Source {
+public:
+  Source(const ClassPairs& pairs, std::size_t memory_limit) : kernel_(pairs.kernel) {
+    const std::size_t n = kernel_->size();
+    const std::size_t value_size =
+        kernel_->precision() == Precision::float32 ? sizeof(float) : sizeof(double);
+    const double mean_size =
+        static_cast<double>(pairs.members.size()) / static_cast<double>(pairs.n_pairs());
+    if (n < many_instances || mean_size > few_of_all * static_cast<double>(n) ||
+        n * kernel_->stride() * value_size > memory_limit || kernel_->is_on_demand())
+      return;
+    std::vector<std::uint32_t> order;
+    place_.assign(n, static_cast<std::uint32_t>(n));
+    for (const std::uint32_t i : pairs.members)
+      if (place_[i] == n) {
+        place_[i] = static_cast<std::uint32_t>(order.size());
+        order.push_back(i);
+      }
+    kernel_ = make_part_gram(kernel_, std::move(order));
+  }
+
+  std::shared_ptr<Gram> part(std::span<const std::uint32_t> members) const {
+    std::vector<std::uint32_t> own(members.begin(), members.end());
+    if (!place_.empty())
+      for (std::uint32_t& i : own)
+        i = place_[i];
+    return make_part_gram(kernel_, std::move(own));
+  }
+
+private:
+  std::shared_ptr<const Gram> kernel_;
+  std::vector<std::uint32_t> place_; // of each instance; empty: where it is
+};
+
 /// The weights of a pair's members, row by row.
 std::vector<double> pick_weights(const ClassPairs& pairs, std::span<const std::uint32_t> members) {
   const std::size_t n = pairs.kernel->size(), n_rows = pairs.weights.size() / n;
@@ -34,13 +75,13 @@ PairStep keep_support(StepResult result, std::span<const std::uint32_t> members)
   return kept;
 }
 
-std::vector<PairStep> solve_pair(const ClassPairs& pairs, std::size_t p,
+std::vector<PairStep> solve_pair(const ClassPairs& pairs, const Source& source, std::size_t p,
                                  std::span<const Step> steps, const SolveOptions& options,
                                  double time_limit) {
   const std::size_t begin = pairs.first[p], count = pairs.first[p + 1] - begin;
   const std::span<const std::uint32_t> members = pairs.members.subspan(begin, count);
   const std::span<const double> signs = pairs.signs.subspan(begin, count);
-  const std::shared_ptr<Gram> part = make_part_gram(pairs.kernel, {members.begin(), members.end()});
+  const std::shared_ptr<Gram> part = source.part(members);
   std::vector<double> lower(count), upper(count);
   for (std::size_t k = 0; k < count; ++k) {
     lower[k] = std::min(signs[k], 0.0);
@@ -60,6 +101,7 @@ std::vector<PairStep> solve_pair(const ClassPairs& pairs, std::size_t p,
 std::vector<std::vector<PairStep>>
 solve_class_pairs(const ClassPairs& pairs, std::span<const Step> steps, const SolveOptions& options,
                   double total_time_limit, std::size_t n_threads) {
+  const Source source(pairs, options.memory_limit);
   const Watch clock(0, {});
   std::atomic<bool> is_stopped = false;
   std::vector<std::vector<PairStep>> done(pairs.n_pairs());
@@ -79,7 +121,7 @@ solve_class_pairs(const ClassPairs& pairs, std::span<const Step> steps, const So
     if (is_stopped || (total_time_limit > 0 && left <= 0))
       return;
     const double limit = total_time_limit > 0 ? left : 0;
-    done[p] = solve_pair(pairs, p, steps, worker == 0 ? leader : helper, limit);
+    done[p] = solve_pair(pairs, source, p, steps, worker == 0 ? leader : helper, limit);
   });
   return done;
 }

@@ -12,7 +12,7 @@ namespace alphapath {
 
 struct ClassPairs {
   std::shared_ptr<const Gram> kernel;
-  std::span<const std::uint32_t> members; // ascending within a pair, pair after pair
+  std::span<const std::uint32_t> members; // pair after pair
   std::span<const double> signs;          // of each member in its pair
   std::span<const std::size_t> first;     // where the members of each pair begin, and the end
   std::span<const double> weights;        // rows of kernel->size() values

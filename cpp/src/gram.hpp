@@ -42,8 +42,8 @@ template <class T>
 std::shared_ptr<Gram> make_cached_gram(std::unique_ptr<RowSource<T>> source, std::size_t capacity,
                                        Owner owner);
 
-/// The rows and columns of some instances (ascending) of another matrix, in its precision. Rows are
-/// copied when they are first asked for.
+/// The rows and columns of some instances of another matrix, in this order and its precision. Rows
+/// are copied when they are first asked for.
 std::shared_ptr<Gram> make_part_gram(std::shared_ptr<const Gram> whole,
                                      std::vector<std::uint32_t> members);
 

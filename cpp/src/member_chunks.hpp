@@ -16,13 +16,19 @@ namespace alphapath {
 class MemberChunks {
 public:
   MemberChunks() = default;
-  /// `members` ascending.
+  /// `members` in any order; fastest where long runs of them are ascending.
   explicit MemberChunks(std::span<const std::uint32_t> members) : n_(members.size()) {
+    std::uint32_t last = 0;
     for (const std::uint32_t i : members) {
       const auto lane = static_cast<std::uint32_t>(i % row_padding);
-      if (chunks_.empty() || chunks_.back().first != i - lane)
+      if (chunks_.empty() || chunks_.back().first != i - lane || i <= last)
         chunks_.push_back({i - lane, 0});
       chunks_.back().mask = static_cast<std::uint16_t>(chunks_.back().mask | (1u << lane));
+      last = i;
+    }
+    if (n_ < few_a_chunk * chunks_.size()) {
+      columns_.assign(members.begin(), members.end());
+      chunks_.clear();
     }
   }
 
@@ -37,13 +43,22 @@ public:
   }
 
 private:
+  // With fewer members in a chunk they are picked one by one.
+  static constexpr std::size_t few_a_chunk = 2;
+
   template <class S, class T> void gather(const S* source, T* out) const {
+    if (!columns_.empty()) {
+      const auto pick_values = ALPHAPATH_DISPATCH(pick_values<S, T>);
+      pick_values(source, columns_.data(), n_, out);
+      return;
+    }
     const auto gather_members = ALPHAPATH_DISPATCH(gather_members<S, T>);
     gather_members(source, chunks_.data(), chunks_.size(), out, padded(n_));
   }
 
   std::size_t n_ = 0;
   std::vector<simd::MemberChunk> chunks_;
+  std::vector<std::uint32_t> columns_; // in place of chunks
 };
 
 } // namespace alphapath

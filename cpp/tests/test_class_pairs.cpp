@@ -31,7 +31,12 @@ template <class T> void check_part() {
   const std::size_t n = 101;
   const auto x = numbers(n * 4);
   const auto whole = make_gram<T>(x, n);
-  for (const auto& members : {every(n, 0, 1), every(n, 3, 7), every(n, 100, 1), every(n, 14, 2)}) {
+  std::vector<std::uint32_t> runs = every(n, 1, 2), backwards = every(n, 0, 1);
+  const auto second = every(n, 0, 2);
+  runs.insert(runs.end(), second.begin(), second.end());
+  std::ranges::reverse(backwards);
+  for (const auto& members :
+       {every(n, 0, 1), every(n, 3, 7), every(n, 100, 1), every(n, 14, 2), runs, backwards}) {
     const auto part = make_part_gram(whole, members);
     CHECK(part->size() == members.size());
     CHECK(part->precision() == whole->precision());
@@ -124,6 +129,35 @@ TEST(pairs_are_optimal_on_their_own_instances) {
           CHECK(margin <= 1 + 1e-6);
       }
     }
+  }
+}
+
+/// So many instances that the kernel is read in the order of the classes; with too little memory it
+/// is not, and nothing changes.
+TEST(the_order_of_classes_changes_nothing) {
+  const std::size_t n = 1020, n_classes = 10;
+  const auto x = numbers(n * 3);
+  std::vector<std::uint32_t> members;
+  std::vector<double> signs;
+  std::vector<std::size_t> first{0};
+  for (std::size_t c = 1; c < n_classes; ++c) {
+    for (const std::size_t own : {c - 1, c})
+      for (const std::uint32_t i : every(n, own, n_classes)) {
+        members.push_back(i);
+        signs.push_back(own == c ? 1.0 : -1.0);
+      }
+    first.push_back(members.size());
+  }
+  const std::vector<double> weights(n, 1.0);
+  const std::vector<Step> steps{{0, 5.0, -1, Seed::cold}};
+  const ClassPairs pairs{make_gram<float>(x, n), members, signs, first, weights};
+  SolveOptions much, little;
+  much.memory_limit = std::size_t{1} << 30;
+  const auto ordered = solve_class_pairs(pairs, steps, much, 0, 1);
+  const auto plain = solve_class_pairs(pairs, steps, little, 0, 1);
+  for (std::size_t p = 0; p + 1 < n_classes; ++p) {
+    CHECK(ordered[p][0].rows == plain[p][0].rows);
+    CHECK(ordered[p][0].beta == plain[p][0].beta);
   }
 }
 

@@ -82,7 +82,7 @@ class Gram(KernelRows):
         """K[rows][:, columns], offsets included."""
 
     def part(self, members: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Gram:
-        """The rows and columns of some instances, ascending."""
+        """The rows and columns of some instances, in this order."""
 
     def multiply(self, idx: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], coef: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
         """K[:, idx] @ coef, summed in double."""

@@ -73,6 +73,12 @@ void gather_members(const S* row, const MemberChunk* chunks, std::size_t n_chunk
     out += copy_chunk(row + chunks[c].first, chunks[c].mask, out);
 }
 
+template <class S, class T>
+void pick_values(const S* row, const std::uint32_t* columns, std::size_t n, T* out) {
+  for (std::size_t c = 0; c < n; ++c)
+    out[c] = static_cast<T>(row[columns[c]]);
+}
+
 template <class S>
 void pick_true_values(const S* row, const std::uint32_t* columns, const double* offsets,
                       std::size_t n, double own, double* out) {
@@ -86,7 +92,8 @@ template void pick_true_values(const double*, const std::uint32_t*, const double
                                double, double*);
 
 #define ALPHAPATH_INSTANTIATE(S, T)                                                                \
-  template void gather_members(const S*, const MemberChunk*, std::size_t, T*, std::size_t);
+  template void gather_members(const S*, const MemberChunk*, std::size_t, T*, std::size_t);        \
+  template void pick_values(const S*, const std::uint32_t*, std::size_t, T*);
 ALPHAPATH_INSTANTIATE(float, float)
 ALPHAPATH_INSTANTIATE(double, float)
 ALPHAPATH_INSTANTIATE(float, double)

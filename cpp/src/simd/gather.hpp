@@ -19,6 +19,9 @@ struct MemberChunk {
   template <class S, class T>                                                                      \
   void gather_members(const S* row, const MemberChunk* chunks, std::size_t n_chunks, T* out,       \
                       std::size_t room);                                                           \
+  /* out[c] = row[columns[c]]. */                                                                  \
+  template <class S, class T>                                                                      \
+  void pick_values(const S* row, const std::uint32_t* columns, std::size_t n, T* out);             \
   /* out[c] = row[columns[c]] + (own + offsets[c]): kernel values as they are, from stored ones.   \
    */                                                                                              \
   template <class S>                                                                               \

@@ -30,11 +30,11 @@ def class_pairs(n_classes: int) -> tuple[tuple[int, int], ...]:
 
 
 def pair_members(codes: FloatArray, n_classes: int) -> list[NDArray[np.intp]]:
-    """The rows of each pair of classes, ascending."""
+    """The rows of each pair of classes: those of the first, then those of the second."""
     order = np.argsort(codes, kind="stable")
     ends = np.searchsorted(codes[order], np.arange(1, n_classes))
     rows = np.split(order, ends)
-    return [np.sort(np.concatenate([rows[i], rows[j]])) for i, j in class_pairs(n_classes)]
+    return [np.concatenate([rows[i], rows[j]]) for i, j in class_pairs(n_classes)]
 
 
 def pair_signs(

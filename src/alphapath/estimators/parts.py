@@ -56,8 +56,8 @@ class Parts:
     targets, weights : arrays of shape (n,)
         Of all instances.
     members : sequence of arrays, or None
-        The instances that each problem is on, ascending; None where each is on all of them (those
-        that it is not about have weight 0).
+        The instances that each problem is on; None where each is on all of them (those that it is
+        not about have weight 0).
     """
 
     def __init__(

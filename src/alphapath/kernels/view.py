@@ -99,7 +99,7 @@ class KernelView:
         return self._double
 
     def part(self, members: NDArray[np.intp]) -> PartView:
-        """The kernel on some of the instances (ascending), its rows copied at their first use."""
+        """The kernel on some instances, in this order; rows are copied at their first use."""
         return PartView(self, members)
 
     def __repr__(self) -> str:

@@ -34,7 +34,7 @@ NUMBERS = ("objective", "duality_gap", "kkt_violation", "seed_time", "solve_time
 
 
 class ClassPairs(NamedTuple):
-    """The instances of each pair, ascending, and their signs, pair after pair.
+    """The instances of each pair, and their signs, pair after pair.
 
     `first` says where those of each pair begin, with the end at the end.
     """
