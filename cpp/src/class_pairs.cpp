@@ -35,6 +35,10 @@ public:
         place_[i] = static_cast<std::uint32_t>(order.size());
         order.push_back(i);
       }
+    if (std::ranges::is_sorted(order)) {
+      place_.clear();
+      return;
+    }
     kernel_ = make_part_gram(kernel_, std::move(order));
   }
 

@@ -154,7 +154,10 @@ class BaseSVM(ModelExchange, BaseEstimator):
         weights = training.check_weights(sample_weight, X)
         targets = self._check_targets(y, weights)
         is_given = self.kernel == "precomputed" or callable(self.kernel)
-        merged = (merge_rows if merge and not is_given else keep_rows)(X, targets, weights)
+        if merge and not is_given:
+            merged = merge_rows(X, targets, weights, by_target=self._n_problems > 1)
+        else:
+            merged = keep_rows(X, targets, weights)
         self._gamma = 0.0
         if not is_given:
             training.check_norms(X)

@@ -85,11 +85,15 @@ def share_beta(
     return np.copysign(np.where(is_bound, bound, size), value)
 
 
-def merge_rows(X: Any, targets: FloatArray, weights: FloatArray) -> MergedRows:
-    """Drop rows of weight zero, merge equal (x, target) rows, order by content."""
+def merge_rows(
+    X: Any, targets: FloatArray, weights: FloatArray, by_target: bool = False
+) -> MergedRows:
+    """Drop rows of weight zero, merge equal (x, target) rows, order by content (target first, where
+    problems are about the rows of some targets)."""
     used = np.flatnonzero(weights)
     hashes = hash_rows(X) + mix(positive_zeros(targets).view(np.uint64))
-    rows = used[np.argsort(hashes[used], kind="stable")]
+    keys = (hashes[used], targets[used]) if by_target else (hashes[used],)
+    rows = used[np.lexsort(keys)]
     is_first = np.ones(rows.size, dtype=bool)
     maybe_equal = np.flatnonzero(hashes[rows[1:]] == hashes[rows[:-1]]) + 1
     if maybe_equal.size:
