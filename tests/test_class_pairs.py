@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import sklearn.svm
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from alphapath import SVC, Status
 from alphapath.errors import KernelError
-from alphapath.estimators import one_vs_one, parts, training
+from alphapath.estimators import devices, one_vs_one, parts, training
 from alphapath.kernels import KernelStore, Linear, Poly, Rbf
 from alphapath.model_selection import SVMSearchCV, cross_validate, leave_one_out
 from alphapath.model_selection.pair_folds import PairRun
@@ -305,7 +310,8 @@ def test_which_folds_are_solved_together():
     folds = cross_validate.__globals__["FoldModels"]
     assert PairRun.is_for(folds(SVC(gamma=0.2), X, y, None, splits), "auto")
     assert not PairRun.is_for(folds(SVC(gamma=0.2), X, y, None, splits), "sir")
-    assert not PairRun.is_for(folds(SVC(gamma="scale"), X, y, None, splits), "auto")
+    assert PairRun.is_for(folds(SVC(gamma="scale"), X, y, None, splits), "auto")
+    assert not PairRun.is_for(folds(SVC(gamma="scale"), X, y, None, splits), "greedy")
     lacks = [(train[y[train] != 2], test) for train, test in splits]
     assert not PairRun.is_for(folds(SVC(gamma=0.2), X, y, None, lacks), "auto")
     repeats = [(np.concatenate([train, train[:3]]), test) for train, test in splits]
@@ -437,3 +443,136 @@ def test_a_search_without_room_for_parts_has_the_same_scores(monkeypatch):
     folds = cross_validate(SVC(gamma=0.2), X, y, cv=3)["test_score"]
     monkeypatch.undo()
     assert np.allclose(folds, cross_validate(SVC(gamma=0.2), X, y, cv=3)["test_score"])
+
+
+# -- folds that are refused, kernels of their own, rounding
+
+
+@pytest.mark.parametrize("gamma", [0.5, "scale"])
+@pytest.mark.parametrize("seeding", ["auto", "sir"])
+def test_a_refused_fold_has_the_error_score(gamma, seeding):
+    X, y = clouds(3, 10)
+    cv = [(np.arange(20), np.arange(20, 30)), (np.flatnonzero(y == 0), np.arange(5))]
+    with pytest.warns(FitFailedWarning, match="one class only"):
+        found = cross_validate(SVC(gamma=gamma), X, y, cv=cv, seeding=seeding)
+    assert np.isfinite(found["test_score"][0])
+    assert np.isnan(found["test_score"][1])
+    with pytest.raises(ValueError, match="All the 2 fits failed: y has one class only"):
+        cross_validate(SVC(gamma=gamma), X, y, cv=[cv[1], cv[1]], seeding=seeding)
+
+
+def test_kernels_of_folds_are_made_once(monkeypatch):
+    X, y = clouds(5, 12)
+    stores = []
+
+    class CountedStore(KernelStore):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            stores.append(self)
+
+    monkeypatch.setattr(devices, "KernelStore", CountedStore)
+    for seeding in ("auto", "none", "sir"):
+        stores.clear()
+        cross_validate(SVC(), X, y, cv=4, seeding=seeding)
+        assert stores[0].counts.views == 4
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_folds_of_a_pipeline_by_both_ways(n_jobs, one_by_one):
+    X, y = clouds(5, 20)
+    pipeline = make_pipeline(StandardScaler(), SVC(C=5.0, tol=1e-8))
+    found = cross_validate(pipeline, X, y, cv=4, n_jobs=n_jobs, return_estimator=True)
+    one_by_one()
+    alone = cross_validate(pipeline, X, y, cv=4, return_estimator=True)
+    assert np.array_equal(found["test_score"], alone["test_score"])
+    assert np.allclose(found["decision_function"], alone["decision_function"], atol=1e-6)
+    for own, other in zip(found["estimator"], alone["estimator"], strict=True):
+        assert np.allclose(own.decision_function(X), other.decision_function(X), atol=1e-6)
+
+
+def test_values_of_other_rows_are_in_double_where_betas_are_large():
+    rng = np.random.default_rng(1)
+    n = 2100
+    X = rng.standard_normal((n, 2))
+    y = np.full(n, 3)
+    y[:40], y[40:80], y[80:120] = 0, 1, 2
+    X[120:] += 40.0
+    model = SVC(C=1e7, gamma=0.05, decision_function_shape="ovo")
+    expected = model.fit(X, y).decision_function(X)
+    assert max(found.kkt_violation for found in model.certify(X, y)) <= 1.5e-3
+    found = leave_one_out(model, X, y).decision_function_
+    others = slice(80, 120)  # of class 2, for the pair of classes 0 and 1
+    assert np.abs(found[others, 0] - expected[others, 0]).max() <= 5e-3
+
+
+@pytest.mark.parametrize("is_interrupted", [False, True])
+def test_a_pass_in_double_that_was_cut_leaves_what_there_was(monkeypatch, is_interrupted):
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 8, 2100)
+    X = rng.standard_normal((2100, 4)) + 0.3 * rng.standard_normal((8, 4))[y]
+    solve, calls = class_pairs.run, []
+
+    def cut(view, pairs, weights, steps, limits, seconds, n_threads):
+        calls.append(view.gram.precision)
+        late = 1e-9 if len(calls) == 2 else seconds
+        solved = solve(view, pairs, weights, steps, limits, late, n_threads)
+        return replace(solved, is_interrupted=is_interrupted and len(calls) == 2)
+
+    monkeypatch.setattr(class_pairs, "run", cut)
+    model = SVC(C=300.0, gamma=0.3, tol=1e-4)
+    if is_interrupted:
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y)
+    else:
+        with pytest.warns(UserWarning, match="time_limit"):
+            model.fit(X, y)
+    assert calls == ["float32", "float64"]
+    assert model.score(X, y) > 0.5
+    wanted = Status.INTERRUPTED if is_interrupted else Status.TIME_LIMIT
+    assert model.fit_status_ is wanted
+
+
+def test_an_interrupt_of_the_first_pass_is_the_end(monkeypatch):
+    X, y = clouds(5, 440, seed=2, spread=0.5)
+    solve, calls = class_pairs.run, []
+
+    def cut(*args):
+        calls.append(args[0].gram.precision)
+        return replace(solve(*args), is_interrupted=True)
+
+    monkeypatch.setattr(class_pairs, "run", cut)
+    once = Steps(np.zeros(1, dtype=int), np.ones(1), np.array([-1]), ["cold"])
+    view = KernelStore(X).view(Rbf(0.05))
+    members = one_vs_one.pair_members(y.astype(float), 5)
+    model = SVC()
+    model.classes_ = np.arange(5)
+    own = parts.Parts(model, y.astype(float), np.full(y.size, 200.0), members)
+    found = solve_class_pairs(view, own.pairs, own.weights[None], once, limits=Limits(1e-4))
+    assert calls == ["float32"]
+    assert found.is_interrupted
+
+
+def test_a_model_with_classes_that_no_row_has_can_not_be_certified():
+    X, y = clouds(3, 10)
+    model = SVC(gamma=0.2).partial_fit(X, y, classes=[0, 1, 2, 3])
+    with pytest.raises(ValueError, match="y has 3 classes and the model 4"):
+        model.certify(X, y)
+
+
+def test_an_interrupt_between_refits_keeps_the_values_so_far(monkeypatch):
+    X, y = clouds(3, 10)
+    module = sys.modules["alphapath.model_selection.leave_one_out"]
+    refit, calls = module.refit_without, []
+
+    def interrupted(*args):
+        calls.append(args)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return refit(*args)
+
+    monkeypatch.setattr(module, "refit_without", interrupted)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        leave_one_out(SVC(gamma=0.2, decision_function_shape="ovo"), X, y)
+    values = caught.value.partial.decision_function_
+    assert np.isfinite(values[:, :2]).all()
+    assert np.isnan(values[:, 2]).all()

@@ -243,3 +243,14 @@ def test_non_psd_kernel_ends_with_an_honest_status():
         model.fit(X, y)
     assert model.fit_status_ is Status.STATIONARY
     assert np.isfinite(model.dual_coef_).all()
+
+
+@pytest.mark.parametrize("size", [1e4, 1e7, 1e9])
+def test_betas_far_below_their_boxes_are_no_rounding(size):
+    """Rows of huge norm: beta is 1e-14 of C and smaller, and all of it counts."""
+    rng = np.random.default_rng(0)
+    X = size * rng.standard_normal((40, 5))
+    y = (X[:, 0] > 0.0).astype(int)
+    model = SVC(kernel="linear", C=1.0).fit(X, y)
+    assert model.score(X, y) == 1.0
+    assert model.certify(X, y).is_optimal(2e-3)

@@ -193,11 +193,15 @@ double SmoState::change_since(std::span<const double> before,
 }
 
 void SmoState::snap_to_bounds() {
+  // Betas far below their boxes (rows of huge norm) are rounded by their own size.
+  double largest = 0;
+  for (const std::uint32_t i : movable)
+    largest = std::max(largest, std::abs(beta[i]));
   BoxEnds ends;
   for (const std::uint32_t i : movable)
-    ends.look_at(beta[i], problem.lower[i], problem.upper[i]);
+    ends.look_at(beta[i], problem.lower[i], problem.upper[i], largest);
   for (const std::uint32_t i : movable)
-    beta[i] = snap_to_box(beta[i], problem.lower[i], problem.upper[i], ends.rounding());
+    beta[i] = snap_to_box(beta[i], problem.lower[i], problem.upper[i], ends.rounding(), largest);
 }
 
 SolveResult SmoState::finish(Status status) {

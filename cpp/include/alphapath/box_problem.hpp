@@ -8,9 +8,11 @@
 
 #include "alphapath/kernel_rows.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -27,7 +29,7 @@ struct BoxProblem {
   double ridge_of(std::size_t i) const { return ridge.empty() ? 0.0 : ridge[i]; }
 };
 
-/// Shares of the width of a box: nearer to its end, only rounding keeps a beta off it. The second
+/// Shares of the width of a box, or of the largest |beta| where that is less: nearer to its end, only rounding keeps a beta off it. The second
 /// holds where nobody is further inside: then their sum leaves them no choice but the ends, and
 /// what rounding of many betas adds up to is larger.
 inline constexpr double box_rounding = 1e-13, box_rounding_of_all = 1e-11;
@@ -35,8 +37,10 @@ inline constexpr double box_rounding = 1e-13, box_rounding_of_all = 1e-11;
 /// beta in its box, and on a bound or at 0 (the kink, where there is a tube) where only rounding
 /// keeps it off: one instance that seems free would set the bias, where all are bounded and the
 /// bias is the middle of an interval.
-inline double snap_to_box(double beta, double lower, double upper, double rounding = box_rounding) {
-  const double margin = std::isinf(upper - lower) ? 0.0 : rounding * (upper - lower);
+inline double snap_to_box(double beta, double lower, double upper, double rounding = box_rounding,
+                          double largest = std::numeric_limits<double>::infinity()) {
+  const double margin =
+      std::isinf(upper - lower) ? 0.0 : rounding * std::min(upper - lower, largest);
   if (beta <= lower + margin)
     return lower;
   return beta >= upper - margin ? upper : std::abs(beta) <= margin ? 0.0 : beta;
@@ -46,8 +50,9 @@ inline double snap_to_box(double beta, double lower, double upper, double roundi
 /// in boxes that are never felt (a huge C) betas are small beside the width, and free.
 class BoxEnds {
 public:
-  void look_at(double beta, double lower, double upper) {
-    const double at = snap_to_box(beta, lower, upper, box_rounding_of_all);
+  void look_at(double beta, double lower, double upper,
+               double largest = std::numeric_limits<double>::infinity()) {
+    const double at = snap_to_box(beta, lower, upper, box_rounding_of_all, largest);
     has_free_ |= at != lower && at != upper && at != 0;
     has_bounded_ |= at != 0 && (at == lower || at == upper);
   }

@@ -258,6 +258,11 @@ class BaseSVM(ModelExchange, BaseEstimator):
                 f"X has shape {model.shape_fit_}, but the model was fitted on shape "
                 f"{self.shape_fit_}; certify needs the training data."
             )
+        if model._n_problems != self.intercept_.size:
+            raise ValueError(
+                f"y has {len(model.classes_)} classes and the model {len(self.classes_)}; certify "
+                f"needs the training data, with rows of every class."
+            )
         parts = model._parts_of(rows, model._divide(rows.targets))
         raw = RawRows(self._kernel, rows.X)
         found = []

@@ -178,13 +178,17 @@ def make_run(
                 f"The folds of a Pipeline that ends with {type(model).__name__} share nothing; "
                 f"use SVMSearchCV with one value of C, or sklearn.model_selection."
             )
-        return DualRun(PipelineFolds(estimator, model, data, splits), seeding, keep_train)
+        return run_folds(PipelineFolds(estimator, model, data, splits), seeding, keep_train)
     rows = (X, y, read_params(params, last_step(estimator)[0]))
     if isinstance(model, BaseSmooth):
         return SmoothRun(SmoothFolds(model, *rows, splits), seeding, keep_train)
     if isinstance(model, LinearSVC):
         return LinearRun(LinearFolds(model, *rows, splits), keep_train)
-    folds = FoldModels(model, *rows, splits)
+    return run_folds(FoldModels(model, *rows, splits), seeding, keep_train)
+
+
+def run_folds(folds: FoldModels, seeding: str, keep_train: bool) -> DualRun | PairRun:
+    """The folds of a model that is solved in the dual."""
     if PairRun.is_for(folds, seeding):
         return PairRun(folds, seeding, keep_train)
     return DualRun(folds, seeding, keep_train)

@@ -7,6 +7,7 @@ scikit-learn, means a kernel for each fold.
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -30,6 +31,9 @@ from ..search.parents import FULL, Plan, make_plan
 from ..solution import Info, Solution
 from .fold_sets import FoldSets, Indices, Split
 from .pair_values import pair_values
+
+#: Kernels of folds that are kept: of the fold at work and of the one it begins from.
+N_VIEWS = 2
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,8 @@ class FoldModels(FoldSets):
 
     def _set_parts(self, parts: Parts) -> None:
         self.parts = parts
+        self._lock = threading.Lock()
+        self._views: dict[int, Any] = {}
         #: Problems on all data, by their number, while somebody is at work on their folds.
         self._held: dict[int, Problem] = {}
 
@@ -159,6 +165,14 @@ class FoldModels(FoldSets):
 
     def view_of(self, fold: int) -> Any:
         """The kernel of a fold, or of all data, where each has its own."""
+        with self._lock:
+            if fold not in self._views:
+                while len(self._views) >= N_VIEWS:
+                    self._views.pop(next(iter(self._views)))
+                self._views[fold] = self._make_view(fold)
+            return self._views[fold]
+
+    def _make_view(self, fold: int) -> Any:
         return self._view(self.kernel_of(fold)[1])
 
     def _view(self, kernel: Any) -> Any:
@@ -173,7 +187,7 @@ class FoldModels(FoldSets):
         self, fold: int, fits: Sequence[PairFit], keep_train: bool
     ) -> Sequence[PairFit]:
         """The fits of all problems of a fold, with the values that those on parts lack."""
-        if not self.parts.is_divided:
+        if not fits or not self.parts.is_divided:  # none: a fold that was refused
             return fits
         train, test = self.splits[fold]
         own = self.training_set(fold)

@@ -104,7 +104,6 @@ class FoldTable:
         self.columns["solve_time"][fold] = solve_time
         self.columns["fit_time"][fold] = seed_time + solve_time + time.perf_counter() - begin
         self.n_iter[fold] = sum(info.n_iter for info in infos)
-        self.status[fold] = overall_status(infos)
         self.seed[fold] = "+".join(sorted({info.seed for info in infos}))
         self.certificate["objective"][fold] = sum(info.objective for info in infos)
         self.certificate["duality_gap"][fold] = sum(info.duality_gap for info in infos)
@@ -112,6 +111,7 @@ class FoldTable:
         self._score(fold, model, fits)
         if self.scoring.wants_estimator:
             self.estimators[fold] = self._as_given(model)
+        self.status[fold] = overall_status(infos)  # now it is done
 
     def _score(self, fold: int, model: Any, fits: Sequence[Any]) -> None:
         """Score on the held-out rows, whose decision values are known, and on the others.

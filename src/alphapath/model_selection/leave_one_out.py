@@ -22,6 +22,7 @@ from ..search.chain import Limits
 from ..search.leave_one_out import Refits, Unfinished, check_seeding, refit_without
 from ..solution import Info, Solution
 from ..solvers import smooth_newton
+from ..solvers.precision import on_good_view
 from ..solvers.smooth_removal import leave_out
 from .own import as_own
 from .smooth_folds import check_smooth_seeding
@@ -117,6 +118,9 @@ def leave_one_out(
     except Unfinished as stop:
         stop.reason.partial = run.result()  # type: ignore[attr-defined]
         raise stop.reason from None
+    except KeyboardInterrupt as stop:  # between two solves
+        stop.partial = run.result()  # type: ignore[attr-defined]
+        raise
     return run.result()
 
 
@@ -205,7 +209,8 @@ class DualRun(Run):
         own = self.parts.members_of(column)
         if self.parts.is_divided:  # without another row the model is the same
             support = np.flatnonzero(full.beta)
-            K_beta = self.view.multiply(own[support], full.beta[support])
+            view = on_good_view(self.view, float(np.linalg.norm(full.beta)), self.model.tol)
+            K_beta = view.multiply(own[support], full.beta[support])
             self.values[:, column] = K_beta + full.bias
         self.values[own, column] = values
         self.n_refits += done.values.size

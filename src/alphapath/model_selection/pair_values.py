@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..estimators import one_vs_one
 from ..estimators.base import BLOCK_VALUES, CACHED_VALUES
 from ..problem import FloatArray
-from ..solvers.precision import slope_errors
+from ..solvers.precision import on_good_view
 from .fold_sets import Indices
 
 
@@ -44,8 +44,7 @@ def pair_values(
     coefficients = [one_vs_one.fill_coefficients(step, codes, n_classes, support) for step in steps]
     n_pairs = len(one_vs_one.class_pairs(n_classes))
     longest = max(float(step.lengths(n_pairs).max()) for step in steps)
-    if slope_errors(view, np.float64(longest), tol) > tol:
-        view = view.in_double() or view
+    view = on_good_view(view, longest, tol)
     # Pair after pair, as they are combined and counted.
     values = np.empty((len(steps), n_pairs, rows.size))
     block = max(1, min(BLOCK_VALUES // max(1, support.size), CACHED_VALUES // n_pairs))

@@ -7,7 +7,6 @@ gradient is computed anew.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,9 +24,6 @@ from ..search.parents import FULL
 from .fold_models import FoldModels
 from .fold_sets import FoldSets, Split
 from .search_rows import SearchData, divide_params, transform_fold
-
-#: Kernels that are kept: of the fold at work and of the one it begins from.
-N_VIEWS = 2
 
 
 class PipelineFolds(FoldModels):
@@ -55,8 +51,6 @@ class PipelineFolds(FoldModels):
         self.base._validate_params()
         self.data = SearchData(*data, splits, None)
         self.has_own_kernels = True
-        self._lock = threading.Lock()
-        self._views: dict[int, Any] = {}
         self._heads: dict[int, Pipeline] = {}
         self._fold_X: dict[int, Any] = {}
         failed: dict[int, Exception] = {}
@@ -100,14 +94,9 @@ class PipelineFolds(FoldModels):
     def is_on_device(self) -> bool:
         return is_on_gpu(self.base._device, self.rows.weights.size)
 
-    def view_of(self, fold: int) -> Any:
-        with self._lock:
-            if fold not in self._views:
-                store = make_store(self.X_of(fold), self.base.memory_limit, self.base._device)
-                while len(self._views) >= N_VIEWS:
-                    self._views.pop(next(iter(self._views)))
-                self._views[fold] = store.view(self.kernel_of(fold)[1], tol=self.base.tol)
-            return self._views[fold]
+    def _make_view(self, fold: int) -> Any:
+        store = make_store(self.X_of(fold), self.base.memory_limit, self.base._device)
+        return store.view(self.kernel_of(fold)[1], tol=self.base.tol)
 
     def fitted(self, fold: int, fits: Sequence[Any], *, for_values: bool = False) -> Any:
         model: Any = super().fitted(fold, fits, for_values=for_values)

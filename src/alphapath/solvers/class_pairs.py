@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -176,26 +176,36 @@ def solve_class_pairs(
     fine = view.in_double() if is_fine.any() else None
     if fine is None:
         is_fine[:] = False
-    found: list[tuple[IntArray, PairsSolution]] = []
     coarse = everybody[~is_fine]
-    if coarse.size:
-        solved = solve(view, coarse)
-        errors = slope_errors(view, beta_lengths(solved), limits.tol)
-        is_spoilt = (errors > limits.tol) & (solved.columns["status"] == Status.SOLVED)
-        if is_spoilt.any():
+    first = solve(view, coarse) if coarse.size else None
+    spoilt: IntArray = np.empty(0, dtype=np.int64)
+    if first is not None:
+        errors = slope_errors(view, beta_lengths(first), limits.tol)
+        is_spoilt = (errors > limits.tol) & (first.columns["status"] == Status.SOLVED)
+        spoilt = coarse[is_spoilt.any(axis=1)]
+        if spoilt.size:
+            first = mark_spoilt(first, is_spoilt, errors)
             fine = fine or view.in_double()
-        if is_spoilt.any() and fine is None:
-            columns = dict(solved.columns)
-            columns["status"] = np.where(is_spoilt, float(Status.STALLED), columns["status"])
-            columns["kkt_violation"] = columns["kkt_violation"] + np.where(is_spoilt, errors, 0.0)
-            solved = PairsSolution(columns, *list(vars(solved).values())[1:])
-        elif is_spoilt.any():
-            is_fine[coarse] = is_spoilt.any(axis=1)
-        found.append((coarse, solved))
-    again = everybody[is_fine]
-    if again.size:
-        found.append((again, solve(fine, again)))
-    return found[0][1] if len(found) == 1 else join(found, len(pairs))
+    again = np.union1d(everybody[is_fine], spoilt) if fine is not None else spoilt[:0]
+    if first is not None and (again.size == 0 or first.is_interrupted):
+        return first if coarse.size == len(pairs) else join([(coarse, first)], len(pairs))
+    second = solve(fine, again)
+    if first is None:
+        return second
+    if not second.is_complete:  # what was spoilt is better than nothing
+        status = Status.INTERRUPTED if second.is_interrupted else Status.TIME_LIMIT
+        first.columns["status"][is_spoilt] = float(status)
+    return join([(coarse, first), (again, second)], len(pairs))
+
+
+def mark_spoilt(
+    solved: PairsSolution, is_spoilt: NDArray[np.bool_], errors: FloatArray
+) -> PairsSolution:
+    """The same with what rounding of kernel values may have hidden added to the violations."""
+    columns = dict(solved.columns)
+    columns["status"] = np.where(is_spoilt, float(Status.STALLED), columns["status"])
+    columns["kkt_violation"] = columns["kkt_violation"] + np.where(is_spoilt, errors, 0.0)
+    return replace(solved, columns=columns)
 
 
 def run(
@@ -248,22 +258,26 @@ def beta_lengths(solved: PairsSolution) -> FloatArray:
 
 
 def join(found: Sequence[tuple[IntArray, PairsSolution]], n_pairs: int) -> PairsSolution:
-    """Some pairs and others, which count where both were solved, with the iterations of both."""
+    """Some pairs and others; of one that is in both the last counts that has as many steps, with
+    the iterations of both."""
     n_steps = found[0][1].n_steps
-    columns = {name: np.zeros((n_pairs, n_steps)) for name in found[0][1].columns}
+    columns = {name: np.full((n_pairs, n_steps), np.nan) for name in found[0][1].columns}
     n_solved = np.zeros(n_pairs, dtype=np.int64)
     betas: list[tuple[IntArray, FloatArray]] = [(np.empty(0, np.int64), np.empty(0))] * n_pairs
     sizes = np.zeros((n_pairs, n_steps), dtype=np.int64)
     for numbers, solved in found:
+        takes = np.flatnonzero(solved.n_solved >= n_solved[numbers])
+        own = numbers[takes]
         for name, values in solved.columns.items():
             is_sum = name in COUNTS or name.endswith("_time")
-            columns[name][numbers] = values + (columns[name][numbers] if is_sum else 0.0)
-        n_solved[numbers] = solved.n_solved
-        sizes[numbers] = np.diff(solved.indptr).reshape(-1, n_steps)
+            before = np.nan_to_num(columns[name][own]) if is_sum else 0.0
+            columns[name][own] = values[takes] + before
+        n_solved[own] = solved.n_solved[takes]
+        sizes[own] = np.diff(solved.indptr).reshape(-1, n_steps)[takes]
         ends = solved.indptr[::n_steps]
-        for k, p in enumerate(numbers):
-            own = slice(ends[k], ends[k + 1])
-            betas[p] = solved.rows[own], solved.beta[own]
+        for k, p in zip(takes.tolist(), own.tolist(), strict=True):
+            part = slice(ends[k], ends[k + 1])
+            betas[p] = solved.rows[part], solved.beta[part]
     rows, beta = (np.concatenate(part) for part in zip(*betas, strict=True))
     indptr = np.concatenate([[0], np.cumsum(sizes)])
     is_interrupted = any(solved.is_interrupted for _, solved in found)

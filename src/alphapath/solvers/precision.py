@@ -68,6 +68,13 @@ def is_spoilt(solution: Solution, tol: float) -> bool:
     return solution.info.status is Status.SOLVED and bool(error > tol)
 
 
+def on_good_view(view: Any, length: float, tol: float) -> Any:
+    """The kernel values, of these or in double, that products with betas of this length need."""
+    if float(slope_errors(view, np.float64(length), tol)) <= tol:
+        return view
+    return view.in_double() or view
+
+
 def on_good_values(solution: Solution, tol: float) -> Solution:
     """The same point on kernel values that are good enough for what begins from it."""
     if not is_spoilt(solution, tol):
