@@ -29,9 +29,9 @@ struct BoxProblem {
   double ridge_of(std::size_t i) const { return ridge.empty() ? 0.0 : ridge[i]; }
 };
 
-/// Shares of the width of a box, or of the largest |beta| where that is less: nearer to its end, only rounding keeps a beta off it. The second
-/// holds where nobody is further inside: then their sum leaves them no choice but the ends, and
-/// what rounding of many betas adds up to is larger.
+/// Shares of the width of a box, or of the largest |beta| where that is less: nearer to its end,
+/// only rounding keeps a beta off it. The second holds where nobody is further inside: then their
+/// sum leaves them no choice but the ends, and what rounding of many betas adds up to is larger.
 inline constexpr double box_rounding = 1e-13, box_rounding_of_all = 1e-11;
 
 /// beta in its box, and on a bound or at 0 (the kink, where there is a tube) where only rounding
