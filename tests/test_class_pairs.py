@@ -21,7 +21,7 @@ from alphapath import SVC, Status
 from alphapath.errors import KernelError
 from alphapath.estimators import devices, one_vs_one, parts, training
 from alphapath.kernels import KernelStore, Linear, Poly, Rbf
-from alphapath.model_selection import SVMSearchCV, cross_validate, leave_one_out
+from alphapath.model_selection import SVMSearchCV, cross_validate, leave_one_out, search_solve
 from alphapath.model_selection.pair_folds import PairRun
 from alphapath.solvers import class_pairs
 from alphapath.solvers.class_pairs import ClassPairs, solve_class_pairs
@@ -413,7 +413,22 @@ def test_scores_of_a_search_by_both_ways(scoring, one_by_one):
         assert np.allclose(found[name], alone[name])
 
 
-def test_a_scorer_of_its_own_gets_fitted_estimators():
+@pytest.mark.parametrize("most", [1, 300])
+def test_decision_values_come_in_portions(most, monkeypatch, one_by_one):
+    X, y = clouds(4, 15)
+    options = {"cv": 3, "return_train_score": True, "refit": False}
+    expected = SVMSearchCV(SVC(), GRID, **options).fit(X, y).cv_results_
+    monkeypatch.setattr(search_solve, "MOST_VALUES", most)
+    for _ in range(2):
+        found = SVMSearchCV(SVC(), GRID, **options).fit(X, y).cv_results_
+        for name in ("mean_test_score", "mean_train_score"):
+            assert np.array_equal(found[name], expected[name])
+        one_by_one()
+
+
+@pytest.mark.parametrize("most", [1, 1 << 24])
+def test_a_scorer_of_its_own_gets_fitted_estimators(most, monkeypatch):
+    monkeypatch.setattr(search_solve, "MOST_VALUES", most)
     X, y = clouds(4, 15)
 
     def count_support(estimator, X, y):

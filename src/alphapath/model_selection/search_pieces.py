@@ -45,18 +45,21 @@ class FoldPieces:
         """Values of C, the first ones, that all pairs were solved for."""
         return min(len(piece.biases) for piece in self.pieces)
 
-    def values(self, part: str, n_done: int) -> FloatArray | None:
-        """Of shape (n_done, n_rows, n_pairs); None where they are to be made of `betas`."""
-        known = [piece.values[part][:n_done] for piece in self.pieces if piece.values]
+    def values(self, part: str, numbers: range) -> FloatArray | None:
+        """For the C of these numbers, of shape (n_C, n_rows, n_pairs); None where they are to be
+        made of `betas`."""
+        mine = slice(numbers.start, numbers.stop)
+        known = [piece.values[part][mine] for piece in self.pieces if piece.values]
         return np.stack(known, axis=2) if known else None
 
     def betas(self, k: int) -> PairBetas:
         """Of all pairs, for the k-th C."""
         return PairBetas.join([piece.betas[k] for piece in self.pieces])
 
-    def biases(self, n_done: int) -> FloatArray:
-        """Of shape (n_done, n_pairs)."""
-        return np.stack([piece.biases[:n_done] for piece in self.pieces], axis=1)
+    def biases(self, numbers: range) -> FloatArray:
+        """Of shape (n_C, n_pairs)."""
+        mine = slice(numbers.start, numbers.stop)
+        return np.stack([piece.biases[mine] for piece in self.pieces], axis=1)
 
     def fits(self, k: int) -> list[PairFit]:
         return [piece.fits[k] for piece in self.pieces]
@@ -75,11 +78,11 @@ class FoldOfPairs:
     def n_solved(self) -> int:
         return int(np.clip(self.solved.n_solved - self.first, 0, self.n_factors).min())
 
-    def values(self, part: str, n_done: int) -> FloatArray | None:
+    def values(self, part: str, numbers: range) -> FloatArray | None:
         return None
 
     def betas(self, k: int) -> PairBetas:
         return PairBetas(*self.solved.support_of(self.first + k))
 
-    def biases(self, n_done: int) -> FloatArray:
-        return self.solved.columns["bias"][:, self.first : self.first + n_done].T
+    def biases(self, numbers: range) -> FloatArray:
+        return self.solved.columns["bias"][:, [self.first + k for k in numbers]].T

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ from ..search.node import NEIGHBOUR, ROOT, Chain, Step
 from ..solvers.class_pairs import solve_class_pairs
 from ..solvers.native import Limits
 from ..solvers.sequence import SequenceSolution, solve_sequence
-from ..solvers.steps import Known, Steps
+from ..solvers.steps import Known
 from .fold_models import complete_model, reduce_solution
 from .fold_sets import Indices
 from .pair_values import pair_values
@@ -29,9 +29,13 @@ from .search_grid import Model
 from .search_pieces import FoldOfPairs, FoldPieces, Piece
 from .search_rows import SearchData, SearchRows
 from .search_scores import FoldOfRows, Judge
+from .search_steps import as_native_steps, keep_folds
 
 #: So many pairs are not begun from the kernel before: to state them takes longer than to solve.
 MANY_PAIRS = 15
+
+#: Decision values of a fold that are held at once.
+MOST_VALUES = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -208,10 +212,13 @@ class ChainSolver:
             result.forget(h, n_done)
             if n_done == 0:
                 continue
-            values = {part: self._values(h, n_done, part) for part in self.setting.judge.parts}
-            make_model = partial(self._fitted, pieces, base, number)
-            scores = self.setting.judge.score_fold(fold, values, make_model)
-            result.enter_scores(h, scores)
+            judge = self.setting.judge
+            scores = []
+            for numbers in self._portions(h, n_done):
+                values = {part: self._values(h, numbers, part) for part in judge.parts}
+                make_model = partial(self._fitted, pieces, base, number, numbers)
+                scores.append(judge.score_fold(fold, values, make_model))
+            result.enter_scores(h, join_scores(scores))
         seconds = time.perf_counter() - begin
         result.score_time[good] = seconds / (len(good) * len(self.chain.factors))
         return seconds
@@ -254,23 +261,38 @@ class ChainSolver:
         train, test = self.rows.splits[self.local[h]]
         return test if part == "test" else train
 
-    def _values(self, h: int, n_done: int, part: str) -> FloatArray:
-        """Decision values of a fold, of shape (n_done, n_rows, n_pairs)."""
+    def _portions(self, h: int, n_done: int) -> list[range]:
+        """The values of C by their numbers, so many at a time that their decision values fit."""
+        n_rows = max(self._rows_of(h, part).size for part in self.setting.judge.parts)
+        step = max(1, MOST_VALUES // (n_rows * len(self.pairs)))
+        return [range(n_done)[first : first + step] for first in range(0, n_done, step)]
+
+    def _values(self, h: int, numbers: range, part: str) -> FloatArray:
+        """Decision values of a fold for some C, of shape (n_C, n_rows, n_pairs)."""
         pieces = self.pieces[h]
-        known = pieces.values(part, n_done)
+        known = pieces.values(part, numbers)
         if known is not None:
             return known
         present = self.sets.codes[self.local[h]]
         codes = np.searchsorted(present, self.rows.rows.targets)
-        steps = [pieces.betas(k) for k in range(n_done)]
+        steps = [pieces.betas(k) for k in numbers]
         tol = self.model.estimator.tol
         rows = self._rows_of(h, part)
         values = pair_values(self.view, rows, steps, codes, present.size, tol)
-        values += pieces.biases(n_done)[:, None, :]
+        values += pieces.biases(numbers)[:, None, :]
         return values
 
-    def _fitted(self, pieces: FoldPieces | FoldOfPairs, base: BaseSVM, number: int, k: int) -> Any:
-        """The estimator of the k-th C as its fit would have left it, behind its preprocessing."""
+    def _fitted(
+        self,
+        pieces: FoldPieces | FoldOfPairs,
+        base: BaseSVM,
+        number: int,
+        numbers: range,
+        place: int,
+    ) -> Any:
+        """The estimator of one of the C `numbers` as its fit would have left it, behind its
+        preprocessing."""
+        k = numbers[place]
         factor = self.chain.factors[k]
         assert isinstance(pieces, FoldPieces)
         fits = pieces.fits(k)
@@ -283,33 +305,6 @@ class ChainSolver:
         return Pipeline([*self.rows.head.steps, (self.setting.last[0], model)])
 
 
-def keep_folds(steps: Sequence[Step], folds: Sequence[int]) -> list[Step]:
-    """The steps of these folds only; one whose parent is gone begins from nothing."""
-    wanted = set(folds)
-    if all(step.fold in wanted for step in steps):
-        return list(steps)
-    kept: list[Step] = []
-    number = {ROOT: ROOT, NEIGHBOUR: NEIGHBOUR}
-    for k, step in enumerate(steps):
-        if step.fold not in wanted:
-            continue
-        number[k] = len(kept)
-        parent = number.get(step.parent, ROOT)
-        kept.append(Step(step.fold, step.factor, parent, step.seed if parent != ROOT else "cold"))
-    return kept
-
-
-def as_native_steps(
-    steps: Sequence[Step], folds: Sequence[int], factors: Sequence[float], n_known: int = 0
-) -> Steps:
-    """The steps as the solver counts them: after `n_known` solutions, for the NEIGHBOUR's nodes."""
-    row = {fold: i for i, fold in enumerate(folds)}
-    fold, factor, parent, seeds = zip(*steps, strict=True)
-    parents = np.array(parent)
-    if n_known:
-        is_next = parents == NEIGHBOUR
-        parents = np.where(parents >= 0, parents + n_known, ROOT)
-        parents[is_next] = np.arange(n_known)
-    return Steps(
-        np.array([row[f] for f in fold]), np.array([factors[j] for j in factor]), parents, seeds
-    )
+def join_scores(portions: Sequence[Mapping[str, FloatArray]]) -> dict[str, FloatArray]:
+    """The scores of all C, by name."""
+    return {name: np.concatenate([own[name] for own in portions]) for name in portions[0]}
