@@ -492,6 +492,18 @@ def test_kernels_of_folds_are_made_once(monkeypatch):
         assert stores[0].counts.views == 4
 
 
+@pytest.mark.parametrize("n_classes", [2, 5])
+@pytest.mark.parametrize("share", [0.3, 1.0, 1.3])
+@pytest.mark.parametrize("seeding", ["auto", "none", "sir", "top"])
+def test_kernels_of_folds_keep_to_the_memory_limit(n_classes, share, seeding):
+    """Each fold has a kernel of its own (gamma="scale"), and there is no room for two."""
+    X, y = clouds(n_classes, 300 // n_classes)
+    model = SVC(C=5.0, memory_limit=int(share * 300 * 304 * 8))
+    found = cross_validate(model, X, y, cv=4, seeding=seeding)
+    plain = cross_validate(SVC(C=5.0), X, y, cv=4, seeding=seeding)
+    assert np.array_equal(found["test_score"], plain["test_score"])
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_folds_of_a_pipeline_by_both_ways(n_jobs, one_by_one):
     X, y = clouds(5, 20)

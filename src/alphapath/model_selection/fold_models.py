@@ -32,9 +32,6 @@ from ..solution import Info, Solution
 from .fold_sets import FoldSets, Indices, Split
 from .pair_values import pair_values
 
-#: Kernels of folds that are kept: of the fold at work and of the one it begins from.
-N_VIEWS = 2
-
 
 @dataclass(frozen=True)
 class PairFit:
@@ -167,10 +164,16 @@ class FoldModels(FoldSets):
         """The kernel of a fold, or of all data, where each has its own."""
         with self._lock:
             if fold not in self._views:
-                while len(self._views) >= N_VIEWS:
+                while len(self._views) >= self._n_views:
                     self._views.pop(next(iter(self._views)))
                 self._views[fold] = self._make_view(fold)
             return self._views[fold]
+
+    @property
+    def _n_views(self) -> int:
+        """Kernels that are kept: of the fold at work and, where both fit the memory limit, of the
+        one it begins from."""
+        return 2 if self.store.holds_part(self.store.n, self.model.tol) else 1
 
     def _make_view(self, fold: int) -> Any:
         return self._view(self.kernel_of(fold)[1])

@@ -94,6 +94,10 @@ class PipelineFolds(FoldModels):
     def is_on_device(self) -> bool:
         return is_on_gpu(self.base._device, self.rows.weights.size)
 
+    @property
+    def _n_views(self) -> int:
+        return 2  # each has a store, and a limit, of its own
+
     def _make_view(self, fold: int) -> Any:
         store = make_store(self.X_of(fold), self.base.memory_limit, self.base._device)
         return store.view(self.kernel_of(fold)[1], tol=self.base.tol)

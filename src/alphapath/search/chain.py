@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -99,6 +98,16 @@ def is_native(problem: Problem) -> bool:
     return problem.has_equality and problem.ridge == 0.0
 
 
+@dataclass(frozen=True, eq=False)
+class GoneKernel:
+    """In place of the kernel of a solution that is moved to another one: only its size is left."""
+
+    n: int
+
+    def exact_rows(self, indices: Any) -> FloatArray:
+        raise SolverMismatch("The kernel of this solution was given up for that of another fold.")
+
+
 def move_to_kernel(solution: Solution, kernel: KernelView) -> Solution:
     """The same beta on another kernel of the same instances, with its gradient there."""
     if solution.problem.kernel is kernel:
@@ -167,7 +176,7 @@ class FoldChain:
     def solve_full(self) -> Solution:
         """The solution on all data, solved when first asked for."""
         if self.full is None:
-            self.full = self.limits.solve(self.problem_of(FULL))
+            self.full = self._let_go(self.limits.solve(self.problem_of(FULL)))
         return self.full
 
     @property
@@ -196,8 +205,10 @@ class FoldChain:
 
     def _solve_next(self, fold: int) -> None:
         """Solve this fold and, in one call, those after it that can be solved now."""
-        problem = self.problem_of(fold)
         parent = self._parent_of(fold)
+        if parent == FULL and not self.shares_kernel:
+            self.solve_full()  # before the fold's own kernel is made: there may be room for one
+        problem = self.problem_of(fold)
         kernel = problem.kernel if parent == COLD else self._problem_solved(parent).kernel
         if (
             self.plan.seed not in ("greedy", "cold")
@@ -206,10 +217,10 @@ class FoldChain:
         ):
             self._batch[fold] = self._solve_alone(problem, self._find_solution(parent))
             return
-        folds = self._choose_batch(fold, problem.n) if self.in_turn else [fold]
-        others = takewhile(lambda p: p.kernel is problem.kernel, map(self.problem_of, folds[1:]))
-        problems = [problem, *others]
-        folds = folds[: len(problems)]
+        # To ask for the problem of another fold may make its kernel.
+        goes_on = self.in_turn and self.shares_kernel
+        folds = self._choose_batch(fold, problem.n) if goes_on else [fold]
+        problems = [problem, *map(self.problem_of, folds[1:])]
         if parent == FULL and self.full is None:  # in the same call
             folds.insert(0, FULL)
             problems.insert(0, self.problem_of(FULL))
@@ -225,7 +236,7 @@ class FoldChain:
         parents_outside = [self.solve_full() if p == FULL else self._solved[p] for p in outside]
         known = [Known.of(solution) for solution in parents_outside]
         weights = np.stack([p.weights for p in problems])
-        workspace = self._reuse_workspace(problem) if self.in_turn else None
+        workspace = self._reuse_workspace(problem) if goes_on else None
         family = self.problem_of(FULL) if self.shares_kernel else problem
         found = self.limits.solve_steps(family, weights, steps, known, workspace)
         self._take(folds, problems, found)
@@ -294,10 +305,17 @@ class FoldChain:
             return None
         return self.solve_full() if parent == FULL else self._solved[parent]
 
+    def _let_go(self, solution: Solution) -> Solution:
+        """The solution for folds to begin from: of its kernel, if theirs is another, the size."""
+        if self.shares_kernel:
+            return solution
+        gone = GoneKernel(solution.problem.n)
+        return replace(solution, problem=solution.problem.with_kernel(gone), workspace=None)
+
     def _remember(self, fold: int, solution: Solution) -> None:
         """Keep what later folds begin from, drop the rest, and judge the seed by its work."""
         if fold in self._last_use:
-            self._solved[fold] = solution
+            self._solved[fold] = self._let_go(solution)
         parent = self.plan.parents[fold]
         if self._last_use.get(parent) == fold:
             self._solved.pop(parent, None)
