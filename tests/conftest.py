@@ -81,3 +81,13 @@ def reference_device(monkeypatch: pytest.MonkeyPatch, small_sets: None) -> None:
         made(self, X, memory_limit=memory_limit, xp=np)
 
     monkeypatch.setattr(DeviceStore, "__init__", make)
+
+
+@pytest.fixture
+def one_by_one(monkeypatch):
+    """Pairs are solved one by one inside the context that this gives."""
+
+    def switch():
+        monkeypatch.setattr("alphapath.estimators.parts.MOST_INSTANCES", 0)
+
+    return switch
