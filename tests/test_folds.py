@@ -136,29 +136,29 @@ def test_a_pair_among_many_rows(seeding: str) -> None:
 
 
 def test_small_problems_do_not_stop_to_ask_whether_starts_pay() -> None:
-    masks = as_masks(KFold(10), 5000)
-    assert make_plan(range(10), masks, "auto", False).may_give_up
-    assert not make_plan(range(10), masks, "auto", False, 200).may_give_up
-    assert not make_plan(range(10), masks, "greedy", False).may_give_up
+    mask_of = as_masks(KFold(10), 5000).__getitem__
+    assert make_plan(range(10), mask_of, "auto", False, 5000).may_give_up
+    assert not make_plan(range(10), mask_of, "auto", False, 200).may_give_up
+    assert not make_plan(range(10), mask_of, "greedy", False, 5000).may_give_up
 
 
 def test_plans() -> None:
-    masks = as_masks(KFold(10), 50)
+    mask_of = as_masks(KFold(10), 50).__getitem__
     ten, nine = range(10), range(9)
-    assert make_plan(ten, masks, "auto", False).parents == dict.fromkeys(ten, FULL)
-    assert make_plan(nine, masks, "auto", True).parents == dict.fromkeys(nine, FULL)
+    assert make_plan(ten, mask_of, "auto", False, 50).parents == dict.fromkeys(ten, FULL)
+    assert make_plan(nine, mask_of, "auto", True, 50).parents == dict.fromkeys(nine, FULL)
     chain = {h: h - 1 if h else COLD for h in nine}
-    assert make_plan(nine, masks, "auto", False).parents == chain
-    assert make_plan(nine, masks, "sir", False).parents == chain
-    assert make_plan(nine, masks, "top", False).parents == dict.fromkeys(nine, FULL)
-    assert make_plan(nine, masks, "none", True).parents == dict.fromkeys(nine, COLD)
+    assert make_plan(nine, mask_of, "auto", False, 50).parents == chain
+    assert make_plan(nine, mask_of, "sir", False, 50).parents == chain
+    assert make_plan(nine, mask_of, "top", False, 50).parents == dict.fromkeys(nine, FULL)
+    assert make_plan(nine, mask_of, "none", True, 50).parents == dict.fromkeys(nine, COLD)
     with pytest.raises(ValueError, match="seeding is 'sire'; it must be 'auto', 'none' or one of"):
-        make_plan(nine, masks, "sire", False)
+        make_plan(nine, mask_of, "sire", False, 50)
 
 
 def test_overlapping_folds_begin_from_the_nearest() -> None:
     masks = as_masks(RepeatedKFold(n_splits=4, n_repeats=5, random_state=0), 40)
-    parents = nearest_earlier(range(20), masks)
+    parents = nearest_earlier(range(20), masks.__getitem__)
     for h in range(1, 20):
         distances = [int(np.sum(masks[h] != masks[j])) for j in range(h)]
         assert distances[parents[h]] == min(distances)
@@ -179,7 +179,8 @@ def test_the_full_solution_is_used_and_returned() -> None:
 
 def test_seeds_do_not_pay_on_tiny_problems(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = problem_of()
-    assert not make_plan(range(10), as_masks(KFold(10), 50), "auto", False).may_give_up
+    mask_of = as_masks(KFold(10), 50).__getitem__
+    assert not make_plan(range(10), mask_of, "auto", False, 50).may_give_up
     monkeypatch.setattr(parents_module, "FEW_INSTANCES", 0)
     run = solve_folds(problem, as_masks(KFold(10), problem.n), seeding="auto")
     assert [solution.info.seed for solution in run.solutions if solution][2:] == ["cold"] * 8

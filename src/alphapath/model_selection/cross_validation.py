@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,17 +15,16 @@ from sklearn.utils.validation import _num_samples
 
 from ..estimators.linear import LinearSVC
 from ..estimators.smooth_base import BaseSmooth
-from ..search.chain import Limits
-from ..search.folds import solve_chains
 from ..search.parents import check_seeding
-from ..solution import Info
 from .fold_models import FoldModels
+from .fold_runs import DualRun, LinearRun, Run, SmoothRun
 from .fold_sets import Split
 from .fold_table import FoldTable, Scoring, score_accuracy
 from .linear_folds import LinearFolds, check_linear_seeding
 from .own import as_searched, has_preprocessing, last_step, on_device
 from .pair_folds import PairRun
 from .pipeline_folds import PipelineFolds
+from .sequence_folds import SequenceRun
 from .smooth_folds import SmoothFolds, check_smooth_seeding
 
 #: X, y and the parameters of fit.
@@ -134,10 +133,10 @@ def cross_validate(
     X, y, groups = indexable(X, y, groups)
     splits = make_splits(cv, X, y, groups, is_classifier(model))
     scorer = choose_scorer(model, y, scoring, error_score == "raise")
-    run = make_run(estimator, model, (X, y, params or {}), splits, seeding, return_train_score)
     given = estimator if return_estimator else None
-    scorings = Scoring(scorer, error_score, return_train_score, given)
-    table = FoldTable(run.folds, X, y, scorings, time.perf_counter() - begin)
+    asked = Scoring(scorer, error_score, return_train_score, given)
+    run = make_run(estimator, model, (X, y, params or {}), splits, seeding, asked, n_jobs)
+    table = FoldTable(run.folds, X, y, asked, time.perf_counter() - begin)
 
     def collect() -> dict[str, Any]:
         results = table.as_dict(run.full_infos())
@@ -147,8 +146,7 @@ def cross_validate(
         return results
 
     try:
-        for h, fits in run.solve(n_jobs):
-            table.add(h, fits)
+        run.fill(table, n_jobs)
     except BaseException as error:
         error.partial = collect()  # type: ignore[attr-defined]
         raise
@@ -167,81 +165,36 @@ def check_seeding_of(model: Any, seeding: str) -> None:
 
 
 def make_run(
-    estimator: Any, model: Any, data: Data, splits: list[Split], seeding: str, keep_train: bool
-) -> DualRun | PairRun | SmoothRun | LinearRun:
+    estimator: Any,
+    model: Any,
+    data: Data,
+    splits: list[Split],
+    seeding: str,
+    asked: Scoring,
+    n_jobs: int | None,
+) -> Run:
     """The folds of `model`, the last step of `estimator` or the estimator itself."""
     X, y, params = data
-    is_primal = isinstance(model, (BaseSmooth, LinearSVC))
+    keep_train = asked.wants_train
     if has_preprocessing(estimator):
-        if is_primal:
+        if isinstance(model, (BaseSmooth, LinearSVC)):
             raise TypeError(
                 f"The folds of a Pipeline that ends with {type(model).__name__} share nothing; "
                 f"use SVMSearchCV with one value of C, or sklearn.model_selection."
             )
-        return run_folds(PipelineFolds(estimator, model, data, splits), seeding, keep_train)
-    rows = (X, y, read_params(params, last_step(estimator)[0]))
-    if isinstance(model, BaseSmooth):
-        return SmoothRun(SmoothFolds(model, *rows, splits), seeding, keep_train)
-    if isinstance(model, LinearSVC):
-        return LinearRun(LinearFolds(model, *rows, splits), keep_train)
-    return run_folds(FoldModels(model, *rows, splits), seeding, keep_train)
-
-
-def run_folds(folds: FoldModels, seeding: str, keep_train: bool) -> DualRun | PairRun:
-    """The folds of a model that is solved in the dual."""
+        folds: FoldModels = PipelineFolds(estimator, model, data, splits)
+    else:
+        rows = (X, y, read_params(params, last_step(estimator)[0]))
+        if isinstance(model, BaseSmooth):
+            return SmoothRun(SmoothFolds(model, *rows, splits), seeding, keep_train)
+        if isinstance(model, LinearSVC):
+            return LinearRun(LinearFolds(model, *rows, splits), keep_train)
+        folds = FoldModels(model, *rows, splits)
+    if asked.wants_accuracy_alone and SequenceRun.is_for(folds, seeding, n_jobs):
+        return SequenceRun(folds, seeding)
     if PairRun.is_for(folds, seeding):
         return PairRun(folds, seeding, keep_train)
     return DualRun(folds, seeding, keep_train)
-
-
-class DualRun:
-    """The folds of a model that is solved in the dual: chains on shared kernels."""
-
-    def __init__(self, folds: FoldModels, seeding: str, keep_train: bool) -> None:
-        self.folds, self.keep_train = folds, keep_train
-        model = folds.model
-        if seeding == "auto" and folds.is_on_device:
-            seeding = "none"  # all folds are solved at the same time
-        limits = Limits(model.tol, model.max_iter, model.time_limit)
-        self.chains = folds.make_chains(seeding, limits)
-
-    def solve(self, n_jobs: int | None) -> Iterator[tuple[int, list[Any]]]:
-        def reduce(p: int, h: int, solution: Any) -> Any:
-            return self.folds.reduce(p, h, solution, keep_train=self.keep_train)
-
-        for h, fits in solve_chains(self.chains, len(self.folds.splits), reduce, n_jobs):
-            yield h, list(self.folds.with_values(h, list(fits.values()), self.keep_train))
-
-    def full_infos(self) -> list[Info]:
-        infos = [chain.full_info for chain in self.chains]
-        return [info for info in infos if info is not None]
-
-
-class SmoothRun:
-    """The folds of a smooth SVM: updates of one Hessian, on one thread."""
-
-    def __init__(self, folds: SmoothFolds, seeding: str, keep_train: bool) -> None:
-        self.folds = folds
-        self.seeding, self.keep_train = seeding, keep_train
-
-    def solve(self, n_jobs: int | None) -> Iterator[tuple[int, list[Any]]]:
-        return self.folds.solve(self.seeding, self.keep_train)
-
-    def full_infos(self) -> list[Info]:
-        return [solution.info for solution in self.folds.full]
-
-
-class LinearRun:
-    """The folds of a LinearSVC: one reading of the data, on one thread."""
-
-    def __init__(self, folds: LinearFolds, keep_train: bool) -> None:
-        self.folds, self.keep_train = folds, keep_train
-
-    def solve(self, n_jobs: int | None) -> Iterator[tuple[int, list[Any]]]:
-        return self.folds.solve(self.keep_train)
-
-    def full_infos(self) -> list[Info]:
-        return []
 
 
 def choose_scorer(model: Any, y: Any, scoring: Any, raises: bool) -> Any:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -95,15 +95,12 @@ class FoldModels(FoldSets):
 
     def make_plan(self, folds: tuple[int, ...], seeding: str) -> Plan:
         """Where folds begin."""
-        size = self.parts.largest
-        return make_plan(folds, self._held_out, seeding, wants_full=False, size=size)
+        return make_plan(folds, self._held_out, seeding, False, self.parts.largest)
 
-    @cached_property
-    def _held_out(self) -> list[NDArray[np.bool_]]:
-        held_out = [np.ones(self.rows.weights.size, dtype=bool) for _ in self.splits]
-        for mask, (train, _) in zip(held_out, self.splits, strict=True):
-            mask[train] = False
-        return held_out
+    def _held_out(self, fold: int) -> NDArray[np.bool_]:
+        mask = np.ones(self.n_rows, dtype=bool)
+        mask[self.splits[fold][0]] = False
+        return mask
 
     def make_chains(self, seeding: str, limits: Limits) -> list[FoldChain]:
         """One chain of folds a problem; a fold without one of the pair's classes is not in it."""
@@ -217,14 +214,18 @@ class FoldModels(FoldSets):
         """
         model = self.training_set(fold).model
         if for_values:
-            infos = [fit.info for fit in fits]
-            budget = training.Budget(model.tol, model.max_iter, model.time_limit)
-            worst = max(info.kkt_violation for info in infos)
-            training.warn_unsolved(training.overall_status(infos), budget, worst)
+            self.warn_unsolved([fit.info for fit in fits])
             return model
         model = copy.copy(model)
         model._gamma, model._kernel = self.kernel_of(fold)
         return complete_model(self, fold, fits, model)
+
+    def warn_unsolved(self, infos: Sequence[Info]) -> None:
+        """Warn where a problem of a fold was not solved to the tolerance, as fit would."""
+        model = self.model
+        budget = training.Budget(model.tol, model.max_iter, model.time_limit)
+        worst = max(info.kkt_violation for info in infos)
+        training.warn_unsolved(training.overall_status(infos), budget, worst)
 
 
 def reduce_solution(

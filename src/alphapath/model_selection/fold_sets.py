@@ -25,6 +25,9 @@ Split = tuple[Indices, Indices]
 #: Training sets that are kept.
 MAX_SETS = 64
 
+#: Training sets of so many values together are made at once.
+BLOCK_VALUES = 1 << 16
+
 
 @dataclass(frozen=True)
 class TrainingSet:
@@ -79,6 +82,10 @@ class FoldSets:
         self._scale: FloatArray | None = None
         self._has_zero_weights = not rows.weights.all()
         self._all_codes = rows.targets.astype(np.intp) if model._targets == "labels" else None
+        sizes = [] if self._all_codes is None else np.bincount(self._all_codes).tolist()
+        self._smallest_class = min(sizes, default=rows.weights.size)
+        #: Whether training sets are known to be made one by one: see _select_plain.
+        self._are_odd = self._has_zero_weights or getattr(model, "class_weight", None) is not None
         self.codes, self.errors = find_classes(len(splits), lambda h: self.training_set(h).codes)
 
     @property
@@ -87,15 +94,18 @@ class FoldSets:
 
     def training_set(self, fold: int) -> TrainingSet:
         """The training set of a fold; refuses what fit would refuse."""
-        found = self._sets.get(fold)
-        if found is None:
-            found = self._select(fold)
-            # Three values a row each: few folds stay, of many only those at work. (A cache around
-            # a method would hold this object, and with it the kernel, until it is collected.)
-            if len(self._sets) >= MAX_SETS:
-                self._sets.clear()
-            self._sets[fold] = found
-        return found
+        if fold not in self._sets:
+            self._make_room(1)
+            self._select_plain(fold)
+        if fold not in self._sets:
+            self._sets[fold] = self._select(fold)
+        return self._sets[fold]
+
+    def _make_room(self, n_sets: int) -> None:
+        """Three values a row each: few folds stay, of many only those at work. (A cache around a
+        method would hold this object, and with it the kernel, until it is collected.)"""
+        if len(self._sets) + n_sets > MAX_SETS:
+            self._sets.clear()
 
     def X_of(self, fold: int) -> Any:
         """The rows that a fold is trained on, by their numbers among all."""
@@ -109,6 +119,34 @@ class FoldSets:
     def sign_of(self, fold: int) -> float:
         """-1 where two classes are left of more: then class 1 and not class 0 is positive."""
         return -1.0 if self.n_classes > 2 and self.codes[fold].size == 2 else 1.0
+
+    def _select_plain(self, fold: int) -> None:
+        """Small training sets from this one on, side by side, where they are plain: no row twice
+        or of weight 0, all classes there and weighted the same in every fold."""
+        rows, n = self.rows, self.n_rows
+        n_sets = min(MAX_SETS, BLOCK_VALUES // n, len(self.splits) - fold)
+        trains = [train for train, _ in self.splits[fold : fold + n_sets]]
+        # So few rows are held out that no class can be gone.
+        is_plain = [train.size > n - self._smallest_class for train in trains]
+        if n_sets < 2 or self._are_odd or not is_plain[0]:
+            return
+        times = np.zeros((n_sets, n))
+        for own, train in zip(times, trains, strict=True):
+            own[train] = 1.0
+        n_drawn = times.sum(axis=1).tolist()
+        if self._scale is None:
+            self._scale = self.model._weight_scale(rows.targets, rows.weights)
+        scale, codes = self._scale, np.arange(self.n_classes)
+        weights = scale * (rows.weights * times)
+        weights.flags.writeable = False  # problems share it
+        self._make_room(n_sets)
+        for h, train in enumerate(trains):
+            if n_drawn[h] != train.size:
+                self._are_odd = True
+            elif is_plain[h]:
+                self._sets[fold + h] = TrainingSet(
+                    self.model, train, times[h], False, scale, weights[h], codes
+                )
 
     def _select(self, fold: int) -> TrainingSet:
         rows, (train, _) = self.rows, self.splits[fold]

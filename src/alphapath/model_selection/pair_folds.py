@@ -14,9 +14,10 @@ from ..solvers.class_pairs import PairsSolution, solve_class_pairs
 from ..solvers.native import Limits
 from ..solvers.steps import Steps
 from .fold_models import FoldModels, PairFit
+from .fold_runs import FoldRun
 
 
-class PairRun:
+class PairRun(FoldRun):
     """The folds of a model, each pair of classes solved on its own rows.
 
     On one kernel a pair goes from fold to fold, all pairs in one call. Where folds have kernels of

@@ -224,7 +224,8 @@ def solve_folds(
     deadline = None if seconds is None else time.monotonic() + seconds
     held_out = [np.asarray(mask, dtype=bool) for mask in masks]
     folds = range(len(held_out))
-    plan = make_plan(folds, held_out, seeding, wants_full or full is not None)
+    wants_full_first = wants_full or full is not None
+    plan = make_plan(folds, held_out.__getitem__, seeding, wants_full_first, problem.n)
 
     def problem_of(fold: int) -> Problem:
         return problem if fold == FULL else problem.with_held_out(held_out[fold])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,16 +60,16 @@ def check_seeding(seeding: str) -> None:
 
 def make_plan(
     folds: Sequence[int],
-    held_out: Sequence[BoolArray],
+    held_out: Callable[[int], BoolArray],
     seeding: str,
     wants_full: bool,
-    size: int | None = None,
+    size: int,
 ) -> Plan:
     """The plan for the folds numbered `folds` (in that order), by the rule measured for "auto".
 
     With the solution on all data wanted anyway, or many folds, every fold begins from it by the
-    greedy seed; otherwise by the greedy seed from the nearest fold solved before. `size` is the
-    number of instances of the problem, where these are not all that the masks are about.
+    greedy seed; otherwise by the greedy seed from the nearest fold solved before. `held_out` gives
+    the mask of a fold, `size` is the number of instances of the problem, which may be fewer.
     """
     check_seeding(seeding)
     is_auto = seeding == "auto"
@@ -79,15 +79,13 @@ def make_plan(
     from_full = seed in FROM_FULL
     if is_auto and not wants_full:
         from_full = len(folds) >= MANY_FOLDS
-    if size is None and folds:
-        size = held_out[folds[0]].size
-    may_give_up = is_auto and size is not None and size > FEW_INSTANCES
+    may_give_up = is_auto and size > FEW_INSTANCES
     if from_full:
         return Plan(seed, dict.fromkeys(folds, FULL), may_give_up)
     return Plan(seed, nearest_earlier(folds, held_out), may_give_up)
 
 
-def nearest_earlier(folds: Sequence[int], held_out: Sequence[BoolArray]) -> dict[int, int]:
+def nearest_earlier(folds: Sequence[int], held_out: Callable[[int], BoolArray]) -> dict[int, int]:
     """For each fold the earlier one whose training set differs in the fewest instances.
 
     Where no two folds hold out a common instance (k-fold) that is simply the last fold, as in
@@ -96,13 +94,13 @@ def nearest_earlier(folds: Sequence[int], held_out: Sequence[BoolArray]) -> dict
     parents = {fold: folds[i - 1] if i else COLD for i, fold in enumerate(folds)}
     if len(folds) < 3:
         return parents
-    counts = [int(np.count_nonzero(held_out[fold])) for fold in folds]
-    rows = np.concatenate([np.flatnonzero(held_out[fold]) for fold in folds])
+    own = [np.flatnonzero(held_out(fold)) for fold in folds]
+    counts, rows = [part.size for part in own], np.concatenate(own)
     if np.unique(rows).size == rows.size:
         return parents
     indptr = np.concatenate([[0], np.cumsum(counts)])
-    n = held_out[folds[0]].size
-    members = sp.csr_array((np.ones(rows.size, dtype=np.int32), rows, indptr), (len(folds), n))
+    shape = (len(folds), int(rows.max(initial=0)) + 1)
+    members = sp.csr_array((np.ones(rows.size, dtype=np.int32), rows, indptr), shape)
     common = sp.csr_array(members @ members.T)
     sizes = np.asarray(counts)
     for i in range(1, len(folds)):

@@ -31,6 +31,9 @@ from .two_precisions import TwoPasses
 
 COUNTS = ("n_iter", "n_free_set_solves", "n_bound_hits", "n_refreshes")
 
+#: What Info takes of the columns as it is.
+TOLD = (*COUNTS, "objective", "duality_gap", "kkt_violation", "seed_time", "solve_time")
+
 
 @dataclass(frozen=True, eq=False)
 class SequenceSolution:
@@ -80,19 +83,13 @@ class SequenceSolution:
 
     def solution_of(self, k: int, problem: Problem) -> Solution:
         """The Solution of step k, for a caller who has its Problem."""
-        fields, bias = self._fields[k]
-        return Solution(problem, self.beta[k], self.gradient[k], bias, Info(**fields))
+        bias = float(self.bias[k])
+        return Solution(problem, self.beta[k], self.gradient[k], bias, self.info_of(k))
 
-    @cached_property
-    def _fields(self) -> list[tuple[dict[str, Any], float]]:
-        """What Info says of each step, and its bias, as Python's numbers."""
-        names = ("objective", "duality_gap", "kkt_violation", *COUNTS, "seed_time", "solve_time")
-        rows = zip(*(self.columns[name].tolist() for name in names), strict=True)
-        told = zip(rows, self.status, self.seed, self.columns["bias"].tolist(), strict=True)
-        return [
-            (dict(zip(names, row, strict=True), status=status, seed=seed), bias)
-            for row, status, seed, bias in told
-        ]
+    def info_of(self, k: int) -> Info:
+        """How step k went."""
+        told = {name: self.columns[name].item(k) for name in TOLD}
+        return Info(**told, status=self.status[k], seed=self.seed[k])
 
 
 def make_workspace(problem: Problem) -> _core.SequenceWorkspace | None:
