@@ -19,30 +19,37 @@ bool is_distance(KernelKind kind) {
   return kind == KernelKind::rbf || kind == KernelKind::squared_distance;
 }
 
-/// How products are made of rows of which `rows` is known.
-ProductPlan plan_for(const RowStatistics& rows, const KernelFunction& f, Precision precision) {
-  const bool fits_whole_pairs = rows.is_integer && rows.max_squared_norm < 0x1p30;
+Route choose_route(const RowStatistics& rows, const KernelFunction& f, Precision precision) {
   // Offsets cancel what is common to all values; that must not be rounded before.
   if (f.kind == KernelKind::poly || f.kind == KernelKind::sigmoid)
-    return {Route::double_products, fits_whole_pairs};
+    return Route::double_products;
   // Integers: products and distances, at most 4 max|x|^2, are exact in float below 2^24.
   const bool is_exact = rows.is_integer && rows.max_squared_norm <= 0x1p22;
   const bool is_exact_in_double = rows.is_integer && rows.max_squared_norm <= 0x1p50;
   const bool wants_float = precision == Precision::float32;
   if (wants_float && is_exact)
-    return {Route::float_products, fits_whole_pairs};
+    return Route::float_products;
   // Products that are kept must serve every gamma.
   if (f.kind == KernelKind::squared_distance)
-    return {is_exact_in_double ? Route::double_products : Route::double_differences,
-            fits_whole_pairs};
+    return is_exact_in_double ? Route::double_products : Route::double_differences;
   // A linear kernel has no scale to compare with.
   if (f.kind != KernelKind::rbf)
-    return {Route::double_products, fits_whole_pairs};
+    return Route::double_products;
   const double scale = f.gamma * rows.max_squared_norm;
   if (wants_float && scale * 0x1p-22 <= 2e-6)
-    return {Route::float_products, fits_whole_pairs};
+    return Route::float_products;
   const bool is_accurate = is_exact_in_double || scale * 0x1p-51 <= 1e-11;
-  return {is_accurate ? Route::double_products : Route::double_differences, fits_whole_pairs};
+  return is_accurate ? Route::double_products : Route::double_differences;
+}
+
+/// How products are made of rows of d numbers of which `rows` is known.
+ProductPlan plan_for(const RowStatistics& rows, std::size_t d, const KernelFunction& f,
+                     Precision precision) {
+  const Route route = choose_route(rows, f, precision);
+  if (route == Route::double_differences || !rows.is_integer || rows.max_squared_norm >= 0x1p30)
+    return {route, Elements::values};
+  const bool fits_quads = rows.is_byte && d <= simd::most_quad_features && has_quads();
+  return {route, fits_quads ? Elements::quads : Elements::pairs};
 }
 
 std::span<const double> shift_for(const Samples& samples, const ProductPlan& plan) {
@@ -72,15 +79,20 @@ Offsets<P> offsets_for(const Samples& samples, const KernelFunction& f, const Pr
 ProductPlan plan_products(const Samples& samples, const KernelFunction& f, Precision precision) {
   const RowStatistics &raw = samples.raw(), &centred = samples.centred();
   const bool is_shorter = centred.median_squared_norm < raw.median_squared_norm;
-  const ProductPlan plain = plan_for(raw, f, precision);
+  const std::size_t d = samples.n_features();
+  const ProductPlan plain = plan_for(raw, d, f, precision);
   if (!is_distance(f.kind) && !(f.kind == KernelKind::linear && is_shorter))
     return plain;
-  ProductPlan shifted = plan_for(centred, f, precision);
+  ProductPlan shifted = plan_for(centred, d, f, precision);
   shifted.is_shifted = true;
-  const bool is_as_fast =
-      shifted.is_whole ? plain.is_whole
-                       : plain.route == shifted.route && plain.route != Route::double_differences;
-  return is_distance(f.kind) && raw.is_mostly_zero && is_as_fast ? plain : shifted;
+  if (!is_distance(f.kind))
+    return shifted;
+  if (plain.elements == Elements::quads && plain.route == shifted.route)
+    return plain;
+  const bool is_as_fast = shifted.elements != Elements::values ? plain.elements != Elements::values
+                                                               : plain.route == shifted.route;
+  return raw.is_mostly_zero && is_as_fast && plain.route != Route::double_differences ? plain
+                                                                                      : shifted;
 }
 
 template <class P, class T, class E> struct DenseSource<P, T, E>::Tile {
@@ -265,5 +277,10 @@ template class DenseSource<double, double>;
 template class DenseSource<float, float, simd::WholePair>;
 template class DenseSource<double, float, simd::WholePair>;
 template class DenseSource<double, double, simd::WholePair>;
+#if defined(ALPHAPATH_X86)
+template class DenseSource<float, float, simd::WholeQuad>;
+template class DenseSource<double, float, simd::WholeQuad>;
+template class DenseSource<double, double, simd::WholeQuad>;
+#endif
 
 } // namespace alphapath

@@ -6,7 +6,7 @@
 //  double products:   the same with 2^-51, rounded at the end. Always for poly and sigmoid, whose
 //                     offsets are taken off in double.
 //  double differences: sum (x_k - z_k)^2, wrong by a relative d 2^-53 only, at half the speed.
-// Products of integers, exact in double, come from 16-bit panels where the numbers fit.
+// Products of integers, exact in double, come from panels of 16 or 8 bits where the numbers fit.
 #pragma once
 
 #include "buffer.hpp"
@@ -18,9 +18,13 @@ namespace alphapath {
 
 enum class Route { float_products, double_products, double_differences };
 
+/// What a panel holds of a row: numbers as they are, or integers that fit simd::WholePair or
+/// WholeQuad.
+enum class Elements { values, pairs, quads };
+
 struct ProductPlan {
   Route route;
-  bool is_whole;           // all numbers are integers that fit simd::WholePair
+  Elements elements;
   bool is_shifted = false; // the rows are taken minus their centre
 };
 

@@ -13,7 +13,7 @@ Isa supported_isa() {
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
-    return Isa::avx512;
+    return __builtin_cpu_supports("avx512vnni") ? Isa::avx512vnni : Isa::avx512;
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
     return Isa::avx2;
 #endif
@@ -25,7 +25,7 @@ Isa choose_isa() {
   const char* wish = std::getenv("ALPHAPATH_ISA");
   if (wish == nullptr)
     return best;
-  for (Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512})
+  for (Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512, Isa::avx512vnni})
     if (std::strcmp(wish, isa_name(isa)) == 0)
       return isa < best ? isa : best;
   return best;
@@ -40,6 +40,8 @@ Isa active_isa() {
 
 const char* isa_name(Isa isa) {
   switch (isa) {
+  case Isa::avx512vnni:
+    return "avx512vnni";
   case Isa::avx512:
     return "avx512";
   case Isa::avx2:

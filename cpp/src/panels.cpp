@@ -1,6 +1,7 @@
 #include "panels.hpp"
 
 #include "simd/isa.hpp"
+#include "simd/sample_loops.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -9,11 +10,13 @@
 namespace alphapath {
 
 using simd::WholePair;
+using simd::WholeQuad;
 
 namespace {
 
 template <class E> constexpr std::size_t features_per_element = 1;
 template <> constexpr std::size_t features_per_element<WholePair> = 2;
+template <> constexpr std::size_t features_per_element<WholeQuad> = 4;
 
 template <class E> E read_element(const double* features) {
   return static_cast<E>(*features);
@@ -23,6 +26,13 @@ template <> WholePair read_element(const double* features) {
     return static_cast<std::uint32_t>(static_cast<std::uint16_t>(static_cast<std::int16_t>(x)));
   };
   return static_cast<WholePair>(half(features[0]) | half(features[1]) << 16);
+}
+
+template <> WholeQuad read_element(const double* features) {
+  std::uint32_t bytes = 0;
+  for (unsigned b = 0; b < 4; ++b)
+    bytes |= static_cast<std::uint32_t>(static_cast<std::uint8_t>(features[b])) << 8 * b;
+  return static_cast<WholeQuad>(bytes);
 }
 
 // Beyond this share of all elements a list of some saves too little.
@@ -53,11 +63,31 @@ template <> const simd::PairOps<float, float>& pair_ops() {
 template <> const simd::PairOps<double, double>& pair_ops() {
   return ALPHAPATH_DISPATCH(pair_ops_f64);
 }
+#if defined(ALPHAPATH_X86)
+#define ALPHAPATH_DISPATCH_WHOLE(ops)                                                              \
+  (simd::active_isa() == simd::Isa::avx512vnni ? simd::avx512vnni::ops : ALPHAPATH_DISPATCH(ops))
+template <> const simd::PairOps<WholeQuad, float>& pair_ops() {
+  return simd::avx512vnni::quad_ops_whole_f32;
+}
+template <> const simd::PairOps<WholeQuad, double>& pair_ops() {
+  return simd::avx512vnni::quad_ops_whole_f64;
+}
+#else
+#define ALPHAPATH_DISPATCH_WHOLE(ops) ALPHAPATH_DISPATCH(ops)
+#endif
 template <> const simd::PairOps<WholePair, float>& pair_ops() {
-  return ALPHAPATH_DISPATCH(pair_ops_whole_f32);
+  return ALPHAPATH_DISPATCH_WHOLE(pair_ops_whole_f32);
 }
 template <> const simd::PairOps<WholePair, double>& pair_ops() {
-  return ALPHAPATH_DISPATCH(pair_ops_whole_f64);
+  return ALPHAPATH_DISPATCH_WHOLE(pair_ops_whole_f64);
+}
+
+bool has_quads() {
+#if defined(ALPHAPATH_X86)
+  return simd::active_isa() == simd::Isa::avx512vnni;
+#else
+  return false;
+#endif
 }
 
 template <class E, class P>
@@ -74,7 +104,8 @@ Panels<E, P>::Panels(const Samples& samples, std::span<const double> shift, cons
 template <class E, class P>
 void Panels<E, P>::pack(const Samples& samples, std::span<const double> shift, std::size_t p) {
   constexpr std::size_t step = features_per_element<E>;
-  std::vector<double> row(depth_ * step, 0.0); // an odd last feature is paired with 0
+  const auto squared_norm = ALPHAPATH_DISPATCH(squared_norm);
+  std::vector<double> row(depth_ * step, 0.0); // what the last element lacks is 0
   E* const to = values_.data() + p * width() * depth_;
   for (std::size_t lane = 0; lane < width(); ++lane) {
     const std::size_t i = p * width() + lane;
@@ -84,17 +115,21 @@ void Panels<E, P>::pack(const Samples& samples, std::span<const double> shift, s
       std::fill(row.begin(), row.end(), 0.0);
     for (std::size_t k = 0; k < depth_; ++k)
       to[k * width() + lane] = read_element<E>(row.data() + k * step);
+    if constexpr (step > 1) // integers: exact in any order
+      norms_.data()[i] = static_cast<P>(squared_norm(row.data(), row.size()));
   }
   for (std::size_t lane = 0; lane < width(); lane += ops_.group) {
     const std::size_t g = (p * width() + lane) / ops_.group;
     depths_[g] = depth_for(to + lane, width(), ops_.group, depth_, nonzero_[g]);
   }
-  // By the very sum that the products use: equal rows must come out at distance 0.
-  std::vector<P> products(width());
-  for (std::size_t lane = 0; lane < width(); ++lane) {
-    ops_.products(to + lane, width(), 1, to, depth_of(p * width() + lane), products.data(),
-                  width());
-    norms_.data()[p * width() + lane] = products[lane];
+  if constexpr (step == 1) {
+    // By the very sum that the products use: equal rows must come out at distance 0.
+    std::vector<P> products(width());
+    for (std::size_t lane = 0; lane < width(); ++lane) {
+      ops_.products(to + lane, width(), 1, to, depth_of(p * width() + lane), products.data(),
+                    width());
+      norms_.data()[p * width() + lane] = products[lane];
+    }
   }
 }
 
@@ -104,9 +139,15 @@ template simd::Depth depth_for(const double*, std::size_t, std::size_t, std::siz
                                std::vector<std::uint16_t>&);
 template simd::Depth depth_for(const WholePair*, std::size_t, std::size_t, std::size_t,
                                std::vector<std::uint16_t>&);
+template simd::Depth depth_for(const WholeQuad*, std::size_t, std::size_t, std::size_t,
+                               std::vector<std::uint16_t>&);
 template class Panels<float, float>;
 template class Panels<double, double>;
 template class Panels<WholePair, float>;
 template class Panels<WholePair, double>;
+#if defined(ALPHAPATH_X86)
+template class Panels<WholeQuad, float>;
+template class Panels<WholeQuad, double>;
+#endif
 
 } // namespace alphapath

@@ -10,13 +10,16 @@ namespace alphapath {
 
 template <class E, class P> const simd::PairOps<E, P>& pair_ops();
 
+/// Whether there are those of WholeQuad.
+bool has_quads();
+
 /// The elements to sum over for a left side of products, as simd::PairOps has it. Where few are not
 /// 0 in all its rows, those alone; they are listed in `nonzero`.
 template <class E>
 simd::Depth depth_for(const E* left, std::size_t lda, std::size_t n_rows, std::size_t depth,
                       std::vector<std::uint16_t>& nonzero);
 
-/// Elements E (two features each for WholePair), norms and products P.
+/// Elements E (two features each for WholePair, four for WholeQuad), norms and products P.
 template <class E, class P> class Panels {
 public:
   Panels(const Samples& samples, std::span<const double> shift, const Team& team);

@@ -10,7 +10,11 @@ namespace {
 template <class P, class T>
 std::unique_ptr<RowSource<T>> make_dense(const Samples& samples, const KernelFunction& f,
                                          const ProductPlan& plan, const Team& team) {
-  if (plan.route != Route::double_differences && plan.is_whole)
+#if defined(ALPHAPATH_X86)
+  if (plan.elements == Elements::quads)
+    return std::make_unique<DenseSource<P, T, simd::WholeQuad>>(samples, f, plan, team);
+#endif
+  if (plan.elements == Elements::pairs)
     return std::make_unique<DenseSource<P, T, simd::WholePair>>(samples, f, plan, team);
   return std::make_unique<DenseSource<P, T>>(samples, f, plan, team);
 }

@@ -105,6 +105,7 @@ void Samples::compute_dense_statistics() {
   std::vector<double> room(d_), squared_norms(n_);
   centre_.assign(d_, 0.0);
   raw_.is_integer = true;
+  double smallest = 0, largest = 0;
   std::size_t n_nonzero = 0;
   for (std::size_t i = 0; i < n_; ++i) {
     const simd::RowFacts row = look_at_row(dense_row(i, room), d_, centre_.data());
@@ -113,8 +114,11 @@ void Samples::compute_dense_statistics() {
     squared_norms[i] = row.squared_norm;
     raw_.max_squared_norm = std::max(raw_.max_squared_norm, row.squared_norm);
     raw_.is_integer &= row.is_integer;
+    smallest = std::min(smallest, row.smallest);
+    largest = std::max(largest, row.largest);
     n_nonzero += row.n_nonzero;
   }
+  raw_.is_byte = raw_.is_integer && smallest == 0 && largest <= 255;
   raw_.median_squared_norm = median_magnitude(squared_norms);
   raw_.is_mostly_zero = static_cast<double>(n_nonzero) <=
                         few_nonzeros * static_cast<double>(n_) * static_cast<double>(d_);

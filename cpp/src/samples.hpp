@@ -23,6 +23,8 @@ struct RowStatistics {
   double median_squared_norm = 0;
   /// All numbers are integers, so that products are exact while they stay below 2^24 (2^53).
   bool is_integer = false;
+  /// They are integers from 0 to 255. Dense data as it is only.
+  bool is_byte = false;
   /// Few numbers are not zero. Dense data only.
   bool is_mostly_zero = false;
 };

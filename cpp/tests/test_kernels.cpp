@@ -150,13 +150,13 @@ TEST(equal_rows_are_at_distance_zero) {
   const Samples samples(x.data(), n, d);
   for (const Route route : {Route::double_products, Route::double_differences}) {
     const DenseSource<double, float> source(samples, {KernelKind::rbf, 2.0, 0, 0},
-                                            {route, false, true}, {});
+                                            {route, Elements::values, true}, {});
     const auto gram = make_full_gram<float>(source, {});
     for (const std::size_t twin : {1, 47, 48, 100, 229})
       CHECK(static_cast<const float*>(gram->row(twin).data)[0] == 0.0f);
   }
   const DenseSource<float, float> source(samples, {KernelKind::rbf, 2.0, 0, 0},
-                                         {Route::float_products, false, true}, {});
+                                         {Route::float_products, Elements::values, true}, {});
   const auto gram = make_full_gram<float>(source, {});
   for (const std::size_t twin : {1, 47, 48, 100, 229})
     CHECK(static_cast<const float*>(gram->row(0).data)[twin] == 0.0f);
@@ -188,7 +188,7 @@ TEST(products_of_integers_are_exact) {
   const Samples samples(x.data(), n, d);
   for (const KernelKind kind : {KernelKind::dot, KernelKind::squared_distance}) {
     const KernelFunction f{kind, 1, 0, 0};
-    CHECK(plan_products(samples, f, Precision::float64).is_whole);
+    CHECK(plan_products(samples, f, Precision::float64).elements == Elements::pairs);
     CHECK(plan_products(samples, f, Precision::float64).route == Route::double_products);
     check_exact(*make_full_gram<double>(*make_source<double>(samples, f, {}), {}), x, d, f);
     check_exact(*make_cached_gram<double>(make_source<double>(samples, f, {}), 7, {}), x, d, f);
@@ -196,9 +196,9 @@ TEST(products_of_integers_are_exact) {
   const KernelFunction f{KernelKind::rbf, 1e-8, 0, 0};
   check_gram<float>(*make_full_gram<float>(*make_source<float>(samples, f, {}), {}), x, d, f);
   x[0] = 40000; // more than 16 bits
-  CHECK(!plan_products(Samples(x.data(), n, d), f, Precision::float64).is_whole);
+  CHECK(plan_products(Samples(x.data(), n, d), f, Precision::float64).elements == Elements::values);
   x[0] = 0.5;
-  CHECK(!plan_products(Samples(x.data(), n, d), f, Precision::float64).is_whole);
+  CHECK(plan_products(Samples(x.data(), n, d), f, Precision::float64).elements == Elements::values);
 }
 
 TEST(zeros_are_left_out_of_products) {

@@ -7,7 +7,8 @@
 // exactly |x|^2, and a distance of exactly 0. A general BLAS promises none of this.
 //
 // Integers are multiplied as 16-bit numbers, two features at a time and several times faster; while
-// |x| < 2^15 no sum passes 2^30, so that the products are exact.
+// |x| < 2^15 no sum passes 2^30, so that the products are exact. Where the processor multiplies
+// bytes, those from 0 to 255 go four at a time.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +18,11 @@ namespace alphapath::simd {
 
 /// Two features of a row of integers, the first in the low half.
 enum class WholePair : std::int32_t {};
+
+/// Four features of a row of integers from 0 to 255, the first in the lowest byte. Of at most
+/// `most_quad_features` no sum passes 2^31.
+enum class WholeQuad : std::int32_t {};
+constexpr std::size_t most_quad_features = 65'000;
 
 /// The elements of rows that a sum is over: all, or some where the others of the left side are 0.
 struct Depth {
@@ -38,16 +44,27 @@ template <class E, class P = E> struct PairOps {
                               Depth depth, P* out, std::size_t ld);
 };
 
+#define ALPHAPATH_DECLARE_WHOLE(isa)                                                               \
+  namespace isa {                                                                                  \
+  extern const PairOps<WholePair, float> pair_ops_whole_f32;                                       \
+  extern const PairOps<WholePair, double> pair_ops_whole_f64;                                      \
+  }
 #define ALPHAPATH_DECLARE(isa)                                                                     \
+  ALPHAPATH_DECLARE_WHOLE(isa)                                                                     \
   namespace isa {                                                                                  \
   extern const PairOps<float> pair_ops_f32;                                                        \
   extern const PairOps<double> pair_ops_f64;                                                       \
-  extern const PairOps<WholePair, float> pair_ops_whole_f32;                                       \
-  extern const PairOps<WholePair, double> pair_ops_whole_f64;                                      \
   }
 ALPHAPATH_DECLARE(baseline)
 ALPHAPATH_DECLARE(avx2)
 ALPHAPATH_DECLARE(avx512)
+ALPHAPATH_DECLARE_WHOLE(avx512vnni)
 #undef ALPHAPATH_DECLARE
+#undef ALPHAPATH_DECLARE_WHOLE
+
+namespace avx512vnni {
+extern const PairOps<WholeQuad, float> quad_ops_whole_f32;
+extern const PairOps<WholeQuad, double> quad_ops_whole_f64;
+} // namespace avx512vnni
 
 } // namespace alphapath::simd

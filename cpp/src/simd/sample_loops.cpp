@@ -29,10 +29,29 @@ template <class V> double sum_of(V values) {
   return sum;
 }
 
+/// Of what `change` makes of the values from x[k] on.
+template <class Change> double sum_squares(const double* x, std::size_t d, Change change) {
+  vdouble squares[2] = {};
+  std::size_t k = 0;
+  for (; k + 2 * lanes <= d; k += 2 * lanes)
+    for (std::size_t half = 0; half < 2; ++half) {
+      const std::size_t at = k + half * lanes;
+      const vdouble value = change(load<vdouble>(x + at), at);
+      squares[half] += value * value;
+    }
+  double sum = sum_of(squares[0] + squares[1]);
+  for (; k < d; ++k) {
+    const double value = change(x[k], k);
+    sum += value * value;
+  }
+  return sum;
+}
+
 } // namespace
 
 RowFacts look_at_row(const double* x, std::size_t d, double* sums) {
   vdouble squares[2] = {};
+  vdouble smallest = x[0] + vdouble{}, largest = smallest;
   vint64 n_nonzero = {}, broken = {};
   std::size_t k = 0;
   for (; k + 2 * lanes <= d; k += 2 * lanes)
@@ -42,17 +61,25 @@ RowFacts look_at_row(const double* x, std::size_t d, double* sums) {
       squares[half] += values * values;
       n_nonzero -= values != 0.0; // true is -1
       broken |= is_broken(values);
+      smallest = values < smallest ? values : smallest;
+      largest = values > largest ? values : largest;
       store(sums + at, load<vdouble>(sums + at) + values);
     }
-  RowFacts facts{sum_of(squares[0] + squares[1]), 0, true};
+  RowFacts facts{sum_of(squares[0] + squares[1]), 0, true, x[0], x[0]};
+  const auto widen = [&facts](double low, double high) {
+    facts.smallest = low < facts.smallest ? low : facts.smallest;
+    facts.largest = high > facts.largest ? high : facts.largest;
+  };
   for (std::size_t lane = 0; lane < lanes; ++lane) {
     facts.n_nonzero += static_cast<std::size_t>(n_nonzero[lane]);
     facts.is_integer &= broken[lane] == 0;
+    widen(smallest[lane], largest[lane]);
   }
   for (; k < d; ++k) {
     facts.squared_norm += x[k] * x[k];
     facts.n_nonzero += x[k] != 0.0;
     facts.is_integer &= !is_broken(x[k]);
+    widen(x[k], x[k]);
     sums[k] += x[k];
   }
   return facts;
@@ -80,19 +107,14 @@ double round_to_grid(const double* x, std::size_t d, double step, double* out) {
   return largest;
 }
 
+double squared_norm(const double* x, std::size_t d) {
+  return sum_squares(x, d, [](auto value, std::size_t) { return value; });
+}
+
 double squared_distance(const double* x, const double* centre, std::size_t d) {
-  vdouble squares[2] = {};
-  std::size_t k = 0;
-  for (; k + 2 * lanes <= d; k += 2 * lanes)
-    for (std::size_t half = 0; half < 2; ++half) {
-      const std::size_t at = k + half * lanes;
-      const vdouble gap = load<vdouble>(x + at) - load<vdouble>(centre + at);
-      squares[half] += gap * gap;
-    }
-  double sum = sum_of(squares[0] + squares[1]);
-  for (; k < d; ++k)
-    sum += (x[k] - centre[k]) * (x[k] - centre[k]);
-  return sum;
+  return sum_squares(x, d, [centre](auto value, std::size_t k) {
+    return value - load<decltype(value)>(centre + k);
+  });
 }
 
 } // namespace ALPHAPATH_ISA

@@ -9,6 +9,7 @@ struct RowFacts {
   double squared_norm;
   std::size_t n_nonzero;
   bool is_integer; // every number
+  double smallest, largest;
 };
 
 #define ALPHAPATH_DECLARE_SAMPLE_LOOPS(isa)                                                        \
@@ -17,6 +18,8 @@ struct RowFacts {
   RowFacts look_at_row(const double* x, std::size_t d, double* sums);                              \
   /* out = x / step, rounded; returns the largest |x - step out|. Quotients below 2^51. */         \
   double round_to_grid(const double* x, std::size_t d, double step, double* out);                  \
+  /* |x|^2 */                                                                                      \
+  double squared_norm(const double* x, std::size_t d);                                             \
   /* |x - centre|^2 */                                                                             \
   double squared_distance(const double* x, const double* centre, std::size_t d);                   \
   }
