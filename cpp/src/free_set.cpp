@@ -95,7 +95,7 @@ double FreeSet::estimate_cost(const std::vector<std::uint32_t>& free, double n_e
   const double n_removed = static_cast<double>(removed_.size());
   const double kept = static_cast<double>(n_considered_) - n_removed;
   const double factor = (m * m * m - kept * kept * kept) / 50 + (m * m - kept * kept) * 0.75;
-  return least_cost(free.size(), n_) + factor + (n_expected_hits + n_removed / 8) * m * m * 0.25;
+  return least_cost(free.size(), n_, n_expected_hits + n_removed / 8) + factor;
 }
 
 void FreeSet::prepare(const BoxProblem& problem, std::span<const double> beta, Watch& watch) {

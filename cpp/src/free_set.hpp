@@ -19,8 +19,9 @@ public:
   explicit FreeSet(const KernelRows& kernel) : factor_(kernel), n_(kernel.size()) {}
 
   /// A bound from below on estimate_cost, cheap enough to ask often.
-  static double least_cost(std::size_t n_free, std::size_t n) {
-    return 5000 + 0.25 * static_cast<double>(n_free) * static_cast<double>(n);
+  static double least_cost(std::size_t n_free, std::size_t n, double n_expected_hits = 0) {
+    const double m = static_cast<double>(n_free);
+    return 5000 + 0.25 * m * (static_cast<double>(n) + n_expected_hits * m);
   }
 
   /// Whether a factor of that many members is small, or fits into the memory a solver may use.

@@ -177,8 +177,6 @@ template <class T> bool Smo<T>::try_free_set() {
   // Hardly fewer can be free than half of those at the last look.
   if (work_ < patience * FreeSet::least_cost(last_free_.size() / 2, state_.beta.size()))
     return false;
-  if (state_.begin_free_set)
-    std::exchange(state_.begin_free_set, {})();
   const std::vector<std::uint32_t> free = free_members();
   std::vector<std::uint32_t> changed;
   std::set_symmetric_difference(free.begin(), free.end(), last_free_.begin(), last_free_.end(),
@@ -187,8 +185,12 @@ template <class T> bool Smo<T>::try_free_set() {
   const double n_expected_hits = static_cast<double>(changed.size());
   last_free_ = free;
   if (free.size() < 3 || !FreeSet::fits(free.size(), state_.options.memory_limit) ||
-      work_ < patience * FreeSet::least_cost(free.size(), state_.beta.size()) ||
-      work_ < patience * state_.workspace.free_set.estimate_cost(free, n_expected_hits))
+      work_ < patience * FreeSet::least_cost(free.size(), state_.beta.size(), n_expected_hits))
+    return false;
+  if (state_
+          .begin_free_set) // not before: to make the parent's factor takes longer than some solves
+    std::exchange(state_.begin_free_set, {})();
+  if (work_ < patience * state_.workspace.free_set.estimate_cost(free, n_expected_hits))
     return false;
   state_.is_nearly_solved = false;
   work_ = 0;
