@@ -44,7 +44,7 @@ def test_no_rows():
 
 @pytest.mark.parametrize("isa", ["baseline", "avx2", "avx512"])
 def test_every_instruction_set(isa, monkeypatch):
-    names = ["baseline", "avx2", "avx512"]
+    names = ["baseline", "avx2", "avx512", "avx512vnni"]
     if names.index(isa) > names.index(_core.instruction_set()):
         pytest.skip(f"this processor has no {isa}")
     monkeypatch.setenv("ALPHAPATH_ISA", isa)

@@ -210,18 +210,28 @@ for kernel in (Linear(), Rbf(0.05), Rbf(2.0), Poly(0.1, 3, 1.0), Sigmoid(0.05, 0
             assert (rows == rows.T).all()
             product = view.multiply(np.arange(9), np.ones(9))
             assert abs(product - rows[:, :9].sum(axis=1)).max() < 1e-11
+for largest, d in ((255, 30), (255, 31), (3000, 17)):  # bytes, and integers that are none
+    whole = rng.integers(0, largest + 1, size=(333, d)).astype(float)
+    whole[:, 4:14] *= rng.random((333, 10)) < 0.02
+    view = KernelStore(whole).view(Linear(), precision="float64")
+    assert (view.rows(np.arange(333)) == whole @ whole.T).all()
+    gamma = 3.0 / largest**2 / d
+    K = Rbf(gamma).evaluate(whole, whole)
+    for precision, tolerance in (("float32", 1e-6), ("float64", 5e-15)):
+        rows = KernelStore(whole).view(Rbf(gamma), precision=precision).rows(np.arange(333))
+        assert abs(rows - K).max() <= tolerance, (largest, d, precision)
 print(_core.instruction_set())
 """
 
 
-@pytest.mark.parametrize("isa", ["baseline", "avx2", "avx512"])
+@pytest.mark.parametrize("isa", ["baseline", "avx2", "avx512", "avx512vnni"])
 def test_every_instruction_set(isa, monkeypatch):
     monkeypatch.setenv("ALPHAPATH_ISA", isa)
     done = subprocess.run(
         [sys.executable, "-c", ISA_SCRIPT], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
-    sets = ["baseline", "avx2", "avx512"]
+    sets = ["baseline", "avx2", "avx512", "avx512vnni"]
     monkeypatch.undo()
     best = sets.index(_core.instruction_set())
     assert sets.index(done.stdout.strip()) == min(best, sets.index(isa))

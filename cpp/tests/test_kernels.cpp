@@ -201,6 +201,40 @@ TEST(products_of_integers_are_exact) {
   CHECK(plan_products(Samples(x.data(), n, d), f, Precision::float64).elements == Elements::values);
 }
 
+TEST(products_of_bytes_are_exact) {
+  for (const std::size_t d : {1, 3, 18, 131}) { // the last element lacks three, one, two, one
+    const std::size_t n = 230;
+    auto x = numbers(n * d);
+    for (double& value : x)
+      value = std::nearbyint(std::min(std::abs(value) * 200, 255.0));
+    x[0] = 255;
+    const Samples samples(x.data(), n, d);
+    CHECK(samples.raw().is_byte);
+    const auto expected = has_quads() ? Elements::quads : Elements::pairs;
+    for (const KernelKind kind : {KernelKind::dot, KernelKind::squared_distance}) {
+      const KernelFunction f{kind, 1, 0, 0};
+      CHECK(plan_products(samples, f, Precision::float64).elements == expected);
+      check_exact(*make_full_gram<double>(*make_source<double>(samples, f, {}), {}), x, d, f);
+      check_exact(*make_cached_gram<double>(make_source<double>(samples, f, {}), 7, {}), x, d, f);
+    }
+    const KernelFunction f{KernelKind::rbf, 1e-5, 0, 0};
+    check_gram<float>(*make_full_gram<float>(*make_source<float>(samples, f, {}), {}), x, d, f);
+    for (const double other : {-1.0, 256.0, 0.5}) {
+      x[1 % x.size()] = other;
+      CHECK(!Samples(x.data(), n, d).raw().is_byte);
+    }
+  }
+}
+
+TEST(sums_of_many_bytes_do_not_overflow) {
+  const std::size_t n = 2, d = 16'500; // 255^2 d is just below 2^30
+  std::vector<double> x(n * d, 255.0);
+  const Samples samples(x.data(), n, d);
+  const KernelFunction f{KernelKind::dot, 1, 0, 0};
+  CHECK(plan_products(samples, f, Precision::float64).elements != Elements::values);
+  check_exact(*make_full_gram<double>(*make_source<double>(samples, f, {}), {}), x, d, f);
+}
+
 TEST(zeros_are_left_out_of_products) {
   const std::size_t n = 230, d = 39;
   const auto values = numbers(2 * n * d);
