@@ -12,9 +12,10 @@ import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn import svm
-from sklearn.datasets import load_diabetes, load_iris
+from sklearn.datasets import load_diabetes, load_iris, make_classification
+from sklearn.exceptions import ConvergenceWarning
 
-from alphapath import SVC, SVR, certify
+from alphapath import SVC, SVR, Status, certify
 from alphapath.errors import KernelError
 from alphapath.kernels import KernelStore, Linear, Poly, Rbf, Sigmoid
 from alphapath.kernels.growing import GrowingView
@@ -345,3 +346,16 @@ def test_growing_view_holds_the_kernel(kernel: Any) -> None:
         K = kernel.evaluate(X[kept], X[kept])
         np.testing.assert_allclose(view.exact_rows(slots)[:, slots], K, rtol=1e-12)
         np.testing.assert_allclose(view.gram.block(slots, slots), K, rtol=1e-12)
+
+
+def test_what_rounding_leaves_is_told() -> None:
+    X, y = make_classification(60, 5, n_informative=3, flip_y=0.05, random_state=0)
+    model = SVC(kernel="linear").fit(X[:50], y[:50])
+    assert model.partial_fit(X[50:], y[50:]).fit_status_ == Status.SOLVED
+    X *= 1e7  # bounded rows make decision values of 1e14
+    with pytest.warns(ConvergenceWarning, match="Rounding stopped the solver"):
+        model = SVC(kernel="linear").fit(X[:50], y[:50])
+    with pytest.warns(ConvergenceWarning, match="Rounding stopped the solver"):
+        model.partial_fit(X[50:], y[50:])
+    assert model.fit_status_ == Status.STALLED
+    assert model.kkt_violation_ > 1e-3

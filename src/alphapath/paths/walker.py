@@ -31,6 +31,8 @@ NOTHING: FloatArray = np.zeros(0)
 #: The KKT violation that counts as exact, relative to the targets, or in units of rounding.
 EXACT = 1e-10
 ROUNDING = 4.0
+#: A violation beyond this, relative to the targets, is told as STALLED: rounding left that much.
+TOO_MUCH = 1e-3
 #: What the solver is asked for before a walk takes over.
 ENTRY_TOL = 1e-5
 #: How often the way from a moved target back to the true one is repeated.
@@ -252,7 +254,9 @@ class Walker:
     def describe(self, work: Work) -> tuple[float, Info]:
         """(bias, quality of the present solution and the work that it took)."""
         bias, objective, gap, violation = self.native.quality()
-        return bias, Info(Status.SOLVED, objective, gap, violation, **work.as_fields())
+        is_good = violation <= TOO_MUCH * self.native.target_scale
+        status = Status.SOLVED if is_good else Status.STALLED
+        return bias, Info(status, objective, gap, violation, **work.as_fields())
 
 
 @dataclass(frozen=True)
