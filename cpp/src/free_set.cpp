@@ -13,8 +13,13 @@ namespace {
 // may have been taken out before, for the sake of rounding.
 constexpr double max_share_removed = 0.4;
 constexpr std::size_t max_turnover = 20;
-// A factor of so many members costs less than the iterations it saves in the first solve.
-constexpr std::size_t max_prepared = 400;
+
+/// Nanoseconds by count of a factor of m members, of which `kept` are there once `removed` others
+/// are taken out.
+double factor_cost(double m, double kept, double removed) {
+  return (m * m * m - kept * kept * kept) / 50 + (m * m - kept * kept) * 0.75 +
+         removed / 8 * m * m * 0.25;
+}
 
 /// A member that depends on earlier ones has a direction without curvature: follow it downhill to
 /// the first bound, where one of those involved leaves the free set. Once an independent member has
@@ -89,30 +94,54 @@ void FreeSet::order_members(const BoxProblem& problem, const std::vector<std::ui
                    [&](std::uint32_t a, std::uint32_t b) { return distance(a) > distance(b); });
 }
 
-double FreeSet::estimate_cost(const std::vector<std::uint32_t>& free, double n_expected_hits) {
+double FreeSet::own_cost(const std::vector<std::uint32_t>& free) {
   find_kept(free);
-  const double m = static_cast<double>(free.size());
   const double n_removed = static_cast<double>(removed_.size());
-  const double kept = static_cast<double>(n_considered_) - n_removed;
-  const double factor = (m * m * m - kept * kept * kept) / 50 + (m * m - kept * kept) * 0.75;
-  return least_cost(free.size(), n_, n_expected_hits + n_removed / 8) + factor;
+  return factor_cost(static_cast<double>(free.size()),
+                     static_cast<double>(n_considered_) - n_removed, n_removed);
 }
 
-void FreeSet::prepare(const BoxProblem& problem, std::span<const double> beta, Watch& watch) {
-  std::vector<std::uint32_t> free;
-  for (std::size_t i = 0; i < beta.size(); ++i)
-    if (is_free(problem, i, beta[i]))
-      free.push_back(static_cast<std::uint32_t>(i));
-  if (free.size() > max_prepared)
-    free.clear();
-  factor_.set_members({}, 0, watch);
-  order_members(problem, free, beta);
+double FreeSet::offered_cost(const std::vector<std::uint32_t>& free) {
+  if (!offer_.make)
+    return std::numeric_limits<double>::infinity();
+  is_free_.assign(n_, 0);
+  for (const std::uint32_t i : free)
+    is_free_[i] = 1;
+  const auto n_kept = std::ranges::count_if(offer_.members, [&](auto i) { return is_free_[i]; });
+  const double kept = static_cast<double>(n_kept);
+  return offer_.cost + factor_cost(static_cast<double>(free.size()), kept,
+                                   static_cast<double>(offer_.members.size()) - kept);
+}
+
+double FreeSet::estimate_cost(const std::vector<std::uint32_t>& free, double n_expected_hits) {
+  return least_cost(free.size(), n_, n_expected_hits) +
+         std::min(own_cost(free), offered_cost(free));
+}
+
+void FreeSet::offer(std::vector<std::uint32_t> members, double share,
+                    std::function<const FreeSet&()> make) {
+  clear();
+  const double cost = share * factor_cost(static_cast<double>(members.size()), 0, 0);
+  offer_ = {std::move(members), cost, std::move(make)};
+}
+
+void FreeSet::take_offer(const std::vector<std::uint32_t>& free) {
+  if (offered_cost(free) < own_cost(free))
+    factor_.copy_from(offer_.make().factor_);
+  offer_ = {};
+}
+
+void FreeSet::prepare(const BoxProblem& problem, const std::vector<std::uint32_t>& members,
+                      std::span<const double> beta, Watch& watch) {
+  clear();
+  order_members(problem, members, beta);
   factor_.set_members(order_, 0, watch);
 }
 
 int FreeSet::minimise(const BoxProblem& problem, std::vector<std::uint32_t> free,
                       std::span<const double> gradient, std::span<double> beta, Watch& watch) {
   std::vector<double> slopes;
+  take_offer(free);
   int n_left = 0; // members that left along null directions
   for (;;) {
     order_members(problem, free, beta);

@@ -11,12 +11,15 @@
 #include "face.hpp"
 #include "factor.hpp"
 
+#include <functional>
+
 namespace alphapath {
 
 /// Serves any number of problems on one kernel; the factor is kept from one call to the next.
 class FreeSet {
 public:
-  explicit FreeSet(const KernelRows& kernel) : factor_(kernel), n_(kernel.size()) {}
+  explicit FreeSet(const KernelRows& kernel)
+      : kernel_(kernel), factor_(kernel), n_(kernel.size()) {}
 
   /// A bound from below on estimate_cost, cheap enough to ask often.
   static double least_cost(std::size_t n_free, std::size_t n, double n_expected_hits = 0) {
@@ -34,11 +37,23 @@ public:
   /// choice is the same on every run).
   double estimate_cost(const std::vector<std::uint32_t>& free, double n_expected_hits);
 
-  /// Begins with the factor of the free set of `beta`, if it is small enough to be made for that.
-  void prepare(const BoxProblem& problem, std::span<const double> beta, Watch& watch);
+  /// Begins without a factor.
+  void clear() {
+    withdraw_offer();
+    factor_.copy_from(Factor(kernel_));
+  }
 
-  /// Begins with the factor of `other` (of the same kernel).
-  void copy_from(const FreeSet& other) { factor_.copy_from(other.factor_); }
+  /// Begins without one, too, but may take that of `make()` (of the same kernel), whose members are
+  /// these, in the first call where that is cheaper than a new one. `share` of its cost is taken
+  /// into account, whether or not it is made already: others may use it as well.
+  void offer(std::vector<std::uint32_t> members, double share,
+             std::function<const FreeSet&()> make);
+
+  void withdraw_offer() { offer_ = {}; }
+
+  /// Makes the factor of these members, which are free at `beta`.
+  void prepare(const BoxProblem& problem, const std::vector<std::uint32_t>& members,
+               std::span<const double> beta, Watch& watch);
 
   /// Moves beta on `free`, given the gradient of all instances. Returns the number of bounds hit,
   /// or -1 where nothing could be done.
@@ -51,8 +66,20 @@ private:
   void order_members(const BoxProblem& problem, const std::vector<std::uint32_t>& free,
                      std::span<const double> beta);
 
+  /// A factor that can be had.
+  struct Offer {
+    std::vector<std::uint32_t> members;
+    double cost = 0;
+    std::function<const FreeSet&()> make; // empty where there is none
+  };
+  double offered_cost(const std::vector<std::uint32_t>& free);
+  double own_cost(const std::vector<std::uint32_t>& free);
+  void take_offer(const std::vector<std::uint32_t>& free);
+
+  const KernelRows& kernel_;
   Factor factor_;
   std::size_t n_;
+  Offer offer_;
   std::vector<char> is_free_;
   std::vector<std::uint32_t> order_; // members of the next factor: kept ones, then new ones
   std::vector<std::size_t> removed_; // positions among the first n_considered_, not free any more

@@ -68,25 +68,42 @@ double move_with_box(const Box& from, const Box& to, std::size_t i, double beta)
   return beta == from.upper[i] ? to.upper[i] : to.lower[i];
 }
 
+// A factor of more members takes much memory, and folds take many out again.
+constexpr std::size_t max_prepared = 400;
+// The share of the cost of a parent's factor that a fold with sisters counts as its own.
+constexpr double share_of_sisters = 0.125;
+
+/// Whether what may move in a fold may all move in its parent, and more.
+bool leaves_out_only(const BoxProblem& parent, const BoxProblem& fold) {
+  std::size_t n_out = 0;
+  for (std::size_t i = 0; i < parent.lower.size(); ++i) {
+    const bool was_in = parent.lower[i] < parent.upper[i], is_in = fold.lower[i] < fold.upper[i];
+    if (is_in && !was_in)
+      return false;
+    n_out += was_in && !is_in;
+  }
+  return n_out > 0;
+}
+
 /// The factor of a parent's free set, made when it is first asked for and kept for its other folds.
 class ParentFactor {
 public:
   explicit ParentFactor(const KernelRows& kernel) : free_set_(kernel) {}
 
-  const FreeSet& of(const BoxProblem& problem, std::span<const double> beta, Watch& watch) {
-    if (!std::ranges::equal(beta, beta_) || !std::ranges::equal(problem.lower, lower_) ||
-        !std::ranges::equal(problem.upper, upper_)) {
-      free_set_.prepare(problem, beta, watch);
+  const FreeSet& of(const BoxProblem& problem, const std::vector<std::uint32_t>& members,
+                    std::span<const double> beta, Watch& watch) {
+    if (!std::ranges::equal(beta, beta_) || members != members_) {
+      free_set_.prepare(problem, members, beta, watch);
       beta_.assign(beta.begin(), beta.end());
-      lower_.assign(problem.lower.begin(), problem.lower.end());
-      upper_.assign(problem.upper.begin(), problem.upper.end());
+      members_ = members;
     }
     return free_set_;
   }
 
 private:
   FreeSet free_set_;
-  std::vector<double> beta_, lower_, upper_; // of the parent
+  std::vector<double> beta_; // of the parent
+  std::vector<std::uint32_t> members_;
 };
 
 } // namespace
@@ -123,7 +140,7 @@ public:
     const Box& box = box_;
     const BoxProblem problem = box.problem(family_);
     if (step.parent < 0 || step.seed == Seed::cold) {
-      workspace_.free_set.copy_from(FreeSet(family_.kernel));
+      workspace_.free_set.clear();
       return {solve_smo(problem, std::nullopt, options, workspace_), Seed::cold, 0};
     }
 
@@ -147,13 +164,13 @@ public:
     SmoState state(problem, StartPoint{beta, gradient}, options, workspace_);
     const BoxProblem old_problem = old_box.problem(family_);
     if (seed == Seed::greedy) {
-      if (step.parent != std::exchange(near_step_, step.parent))
+      // A fold that only leaves instances out has sisters, who begin from the same parent: what is
+      // copied and factored for it serves them too.
+      const bool has_sisters = leaves_out_only(old_problem, problem);
+      if (has_sisters && step.parent != std::exchange(near_step_, step.parent))
         workspace_.near = find_near(family_, old_problem, parent);
-      state.begins_near = !workspace_.near.empty();
-      workspace_.free_set.copy_from(FreeSet(family_.kernel));
-      state.begin_free_set = [&] {
-        workspace_.free_set.copy_from(parent_factor_.of(old_problem, parent.beta, state.watch));
-      };
+      state.begins_near = has_sisters && !workspace_.near.empty();
+      offer_factor(old_problem, parent.beta, has_sisters ? share_of_sisters : 1.0, state.watch);
     }
     for (std::size_t i = 0; i < beta.size(); ++i)
       state.beta[i] = seed == Seed::lift && is_bounded(old_box, i, beta[i])
@@ -164,11 +181,28 @@ public:
     state.restore_sum_greedily();
     const double seed_time = state.watch.seconds();
     StepResult result{state.finish(descend(state)), seed, seed_time};
+    workspace_.free_set.withdraw_offer(); // it knows of this step's problems
     result.solve.solve_time -= seed_time;
     return result;
   }
 
 private:
+  /// Offers the factor of the parent's free set, at this share of its cost.
+  void offer_factor(const BoxProblem& parent, std::span<const double> beta, double share,
+                    Watch& watch) {
+    std::vector<std::uint32_t> members;
+    for (std::size_t i = 0; i < beta.size(); ++i)
+      if (is_free(parent, i, beta[i]))
+        members.push_back(static_cast<std::uint32_t>(i));
+    if (members.size() > max_prepared) {
+      workspace_.free_set.clear();
+      return;
+    }
+    workspace_.free_set.offer(members, share, [this, &parent, beta, &watch, members]() -> auto& {
+      return parent_factor_.of(parent, members, beta, watch);
+    });
+  }
+
   /// The parent's point as the solution of a larger box, where it is one.
   static std::optional<SolveResult> take_over(const BoxProblem& problem, const SolveResult& parent,
                                               double tol) {

@@ -185,12 +185,8 @@ template <class T> bool Smo<T>::try_free_set() {
   const double n_expected_hits = static_cast<double>(changed.size());
   last_free_ = free;
   if (free.size() < 3 || !FreeSet::fits(free.size(), state_.options.memory_limit) ||
-      work_ < patience * FreeSet::least_cost(free.size(), state_.beta.size(), n_expected_hits))
-    return false;
-  if (state_
-          .begin_free_set) // not before: to make the parent's factor takes longer than some solves
-    std::exchange(state_.begin_free_set, {})();
-  if (work_ < patience * state_.workspace.free_set.estimate_cost(free, n_expected_hits))
+      work_ < patience * FreeSet::least_cost(free.size(), state_.beta.size(), n_expected_hits) ||
+      work_ < patience * state_.workspace.free_set.estimate_cost(free, n_expected_hits))
     return false;
   state_.is_nearly_solved = false;
   work_ = 0;

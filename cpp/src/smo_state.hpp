@@ -76,8 +76,6 @@ public:
   bool is_nearly_solved = false;
   // Whether to iterate first on what the workspace says is near.
   bool begins_near = false;
-  // Called once, before the free set is solved for the first time: brings the factor to begin with.
-  std::function<void()> begin_free_set;
   // Asked when the gradient is up to date: true ends the run before the tolerance is reached.
   std::function<bool()> is_enough;
   SolveResult result; // counters

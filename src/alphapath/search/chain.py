@@ -321,8 +321,9 @@ class FoldChain:
             self._solved.pop(parent, None)
         if not self.plan.may_give_up or len(self._seeded_work) >= N_PROBES:
             return
-        work = estimate_work(solution)
-        if solution.info.seed == "cold":
+        is_cold = solution.info.seed == "cold"
+        work = estimate_work(solution, has_sisters=parent == FULL and not is_cold)
+        if is_cold:
             self._cold_work.append(work)
         else:
             self._seeded_work.append(work + SEED_WORK)

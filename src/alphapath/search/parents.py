@@ -96,7 +96,7 @@ def nearest_earlier(folds: Sequence[int], held_out: Callable[[int], BoolArray]) 
         return parents
     own = [np.flatnonzero(held_out(fold)) for fold in folds]
     counts, rows = [part.size for part in own], np.concatenate(own)
-    if np.unique(rows).size == rows.size:
+    if np.bincount(rows).max(initial=0) <= 1:
         return parents
     indptr = np.concatenate([[0], np.cumsum(counts)])
     shape = (len(folds), int(rows.max(initial=0)) + 1)

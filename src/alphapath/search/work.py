@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -17,29 +18,23 @@ GREEDY = SEED_NAMES.index("greedy")
 #: Nanoseconds that making a start takes, whatever its size.
 SEED_WORK = 2e4
 
-#: The greedy seed brings the factor of its parent's free set, up to so many members.
-MAX_PREPARED = 400
-
 
 def multiply_work(n: int, n_support: int) -> float:
     """Nanoseconds by count of K beta."""
     return 0.1 * n * n_support
 
 
-def iteration_work(n: float, m: float, is_seeded: bool) -> float:
-    """Nanoseconds by count of one iteration on n instances with m free ones.
-
-    From the greedy seed nearly all of them are made on what is near the parent's solution.
-    """
-    near = _core.near_size(int(m), int(n)) if is_seeded else 0
-    return 60.0 + 0.4 * (near or n)
+def iteration_work(n: Any) -> Any:
+    """Nanoseconds by count of one iteration on n instances."""
+    return 60.0 + 0.4 * n
 
 
-def estimate_work(solution: Solution) -> float:
+def estimate_work(solution: Solution, has_sisters: bool = False) -> float:
     """Nanoseconds by count, after the cost model by which the solver itself decides.
 
     Iterations stream two rows; the free set of m instances is factored once and then solved
-    exactly now and then; a refresh of the gradient reads the rows of the support vectors.
+    exactly now and then; a refresh of the gradient reads the rows of the support vectors. From the
+    solution on all data, as its sisters, a fold iterates on what is near that solution.
     """
     info, problem = solution.info, solution.problem
     n = float(np.count_nonzero(problem.weights > 0.0))  # numpy counts booleans ten times faster
@@ -50,7 +45,8 @@ def estimate_work(solution: Solution) -> float:
     bound = np.where(beta > 0.0, upper, lower) * weights
     m = float(np.count_nonzero(np.abs(beta) < np.abs(bound)))
     n_support = float(support.size)
-    work = info.n_iter * iteration_work(n, m, info.seed == "greedy")
+    n_near = _core.near_size(int(m), int(n)) if has_sisters else 0
+    work: float = info.n_iter * iteration_work(n_near or n)
     work += info.n_refreshes * multiply_work(int(n), int(n_support))
     if info.n_free_set_solves:
         work += m**3 / 50.0
@@ -70,12 +66,9 @@ def work_of_steps(columns: Mapping[str, FloatArray], n: FloatArray) -> FloatArra
     """The same from the columns of steps (arrays of any one shape) on n instances each."""
     m, n_iter, n_solves = (columns[name] for name in ("n_free", "n_iter", "n_free_set_solves"))
     is_seeded = columns["seed"] == GREEDY
-    each = np.vectorize(iteration_work, otypes=[np.float64])
-    work: FloatArray = n_iter * each(n, m, is_seeded)
+    work: FloatArray = n_iter * iteration_work(n)
     work += columns["n_refreshes"] * 0.1 * n * m
-    has_solves = n_solves > 0
     work += is_seeded * SEED_WORK
-    work += (has_solves | (is_seeded & (m <= MAX_PREPARED))) * m**3 / 50.0
-    work += has_solves * columns["n_bound_hits"] * 0.2 * m * m
+    work += (n_solves > 0) * (m**3 / 50.0 + columns["n_bound_hits"] * 0.2 * m * m)
     work += n_solves * (5000.0 + 0.25 * m * n + 0.75 * m * m)
     return work
