@@ -189,7 +189,7 @@ def test_seeds_do_not_pay_on_tiny_problems(monkeypatch: pytest.MonkeyPatch) -> N
 def test_useless_seeds_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where two seeded folds cost more than a cold one, the others begin cold."""
 
-    def count(solution: Any) -> float:
+    def count(solution: Any, has_sisters: bool = False) -> float:
         return 1e9 if solution.info.seed == "greedy" else 1.0
 
     monkeypatch.setattr(chain_module, "estimate_work", count)

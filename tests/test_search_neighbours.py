@@ -108,7 +108,7 @@ def problems():
     many = np.digitize(X[:, 0], [-1.0, 1.0])
     yield (
         "three classes",
-        SVMSearchCV(SVC(C=500.0), {"gamma": GAMMAS}, cv=StratifiedKFold(4)),
+        SVMSearchCV(SVC(C=5000.0), {"gamma": GAMMAS}, cv=StratifiedKFold(4)),
         X,
         many,
     )
