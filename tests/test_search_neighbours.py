@@ -105,10 +105,11 @@ def problems():
     yield "SVC", SVMSearchCV(SVC(C=500.0), {"gamma": GAMMAS}, cv=4), X, y
     piped = make_pipeline(StandardScaler(), SVC(C=500.0))
     yield "Pipeline", SVMSearchCV(piped, {"svc__gamma": GAMMAS}, cv=KFold(2)), X, y
-    many = np.digitize(X[:, 0], [-1.0, 1.0])
+    noise = np.random.default_rng(0).normal(size=len(y))
+    many = np.digitize(X[:, 0] + noise, [-1.0, 1.0])
     yield (
         "three classes",
-        SVMSearchCV(SVC(C=5000.0), {"gamma": GAMMAS}, cv=StratifiedKFold(4)),
+        SVMSearchCV(SVC(C=500.0), {"gamma": GAMMAS}, cv=StratifiedKFold(4)),
         X,
         many,
     )
