@@ -15,6 +15,7 @@ from alphapath import SVC, SVR, Status
 from alphapath.model_selection import cross_validate, fold_sets, sequence_folds
 from alphapath.model_selection.fold_models import FoldModels
 from alphapath.model_selection.sequence_folds import SequenceRun
+from alphapath.search.parents import FEW_INSTANCES
 
 
 def some_rows(n: int = 90, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
@@ -103,7 +104,7 @@ def test_which_folds_go_at_once(runs: list[SequenceRun]) -> None:
     cross_validate(SVR(gamma=0.1), X, X[:, 0], cv=4)
     repeated = [(np.r_[train, train[:5]], test) for train, test in splits]
     cross_validate(model, X, y, cv=repeated)
-    large = make_classification(1001, 6, random_state=0)
+    large = make_classification(FEW_INSTANCES + 1, 6, random_state=0)
     cross_validate(model, *large, cv=2)
     assert not runs
     cross_validate(model, X, y, cv=splits, scoring="accuracy")

@@ -31,8 +31,10 @@ from .search_rows import SearchData, SearchRows
 from .search_scores import FoldOfRows, Judge
 from .search_steps import as_native_steps, keep_folds
 
-#: So many pairs are not begun from the kernel before: to state them takes longer than to solve.
+#: So many pairs of so few instances are not begun from the kernel before: to state them takes longer
+#: than to solve.
 MANY_PAIRS = 15
+SMALL_PAIR = 1000
 
 #: Decision values of a fold that are held at once.
 MOST_VALUES = 1 << 24
@@ -134,9 +136,10 @@ class ChainSolver:
     def _go_together(self, parts: Parts, good: Sequence[int]) -> bool:
         """Whether all pairs of classes are best solved in one call, from nothing."""
         sets = [self.sets.training_set(self.local[h]) for h in good]
+        stays_alone = len(self.pairs) >= MANY_PAIRS and parts.largest <= SMALL_PAIR
         return (
             parts.are_small
-            and (self.neighbour is None or len(self.pairs) >= MANY_PAIRS)
+            and (self.neighbour is None or stays_alone)
             and not self.setting.judge.needs_models
             and all(own.codes.size == self.sets.n_classes for own in sets)
         )

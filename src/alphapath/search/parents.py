@@ -27,7 +27,7 @@ MANY_FOLDS = 10
 
 #: Up to as many instances all folds are one native call: to stop after the first ones and ask
 #: whether their starts paid would take longer than it can save.
-FEW_INSTANCES = 1000
+FEW_INSTANCES = 2500
 
 
 @dataclass(frozen=True)

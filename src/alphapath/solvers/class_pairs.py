@@ -26,7 +26,7 @@ IntArray = NDArray[np.int64]
 
 #: Up to so many instances of a pair this is worth it; one of more takes longer to solve than to
 #: state, and what its first folds cost may decide how the others begin (search/chain.py).
-MOST_INSTANCES = 1000
+MOST_INSTANCES = 2500
 
 #: What Info takes of the columns, as whole numbers and as floats.
 COUNTS = ("n_iter", "n_free_set_solves", "n_bound_hits", "n_refreshes")
