@@ -31,8 +31,8 @@ from .search_rows import SearchData, SearchRows
 from .search_scores import FoldOfRows, Judge
 from .search_steps import as_native_steps, keep_folds
 
-#: So many pairs of so few instances are not begun from the kernel before: to state them takes longer
-#: than to solve.
+#: So many pairs of so few instances are not begun from the kernel before: to state them takes
+#: longer than to solve.
 MANY_PAIRS = 15
 SMALL_PAIR = 1000
 
