@@ -18,8 +18,9 @@ from ..estimators.smooth_base import BaseSmooth
 from ..search.parents import check_seeding
 from .fold_models import FoldModels
 from .fold_runs import DualRun, LinearRun, Run, SmoothRun
+from .fold_scores import Scoring, score_accuracy
 from .fold_sets import Split
-from .fold_table import FoldTable, Scoring, score_accuracy
+from .fold_table import FoldTable
 from .linear_folds import LinearFolds, check_linear_seeding
 from .own import as_searched, has_preprocessing, last_step, on_device
 from .pair_folds import PairRun

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
-from ..search.parents import COLD, FULL, Plan
+from ..search.parents import FULL
 from ..solution import Info
 from ..solvers.class_pairs import PairsSolution, solve_class_pairs
 from ..solvers.native import Limits
-from ..solvers.steps import Steps
 from .fold_models import FoldModels, PairFit
 from .fold_runs import FoldRun
 
@@ -73,7 +72,7 @@ class PairRun(FoldRun):
             view,
             folds.parts.pairs,
             np.stack(weights),
-            steps_of(self.plan, order),
+            self.plan.as_steps(order),
             limits=Limits(model.tol, model.max_iter, model.time_limit),
             n_threads=n_threads,
         )
@@ -97,11 +96,3 @@ class PairRun(FoldRun):
             rows, beta = solved.support_in(p, k)
             fits.append(PairFit(position_of[rows], beta, bias, info, None, None))
         return fits
-
-
-def steps_of(plan: Plan, order: list[int]) -> Steps:
-    """The folds as steps, each with a row of weights of its own."""
-    number = {h: k for k, h in enumerate(order)} | {COLD: -1}
-    parents = [-1 if h == FULL else number[plan.parents[h]] for h in order]
-    seeds = ["cold" if parent < 0 else "greedy" for parent in parents]
-    return Steps(np.arange(len(order)), np.ones(len(order)), np.array(parents), seeds)

@@ -26,7 +26,7 @@ from ..search.neighbours import Neighbour
 from ..search.node import Chain
 from ..search.plan import Group, Plan, climb
 from .fold_models import knowing
-from .fold_table import index_rows, take_rows
+from .fold_scores import index_rows, take_rows
 from .linear_folds import LinearFolds, check_linear_seeding
 from .primal_folds import ColumnFit, PrimalFolds, Wanted
 from .search_grid import Model

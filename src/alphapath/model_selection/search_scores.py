@@ -21,8 +21,8 @@ from sklearn.utils.validation import _check_method_params
 from ..estimators.base import BaseSVM
 from ..problem import FloatArray
 from .fold_models import knowing
+from .fold_scores import asks_for_values, index_rows, take_rows
 from .fold_sets import FoldSets
-from .fold_table import asks_for_values, index_rows, take_rows
 from .search_rows import SearchData, SearchRows
 
 #: What an SVM can not be asked for.

@@ -15,7 +15,6 @@ from ..solvers.native import Limits
 from ..solvers.sequence import solve_sequence
 from .fold_models import FoldModels
 from .fold_table import FoldTable
-from .pair_folds import steps_of
 
 
 class SequenceRun:
@@ -58,7 +57,7 @@ class SequenceRun:
         solved = solve_sequence(
             folds.problem(0),
             np.stack(weights),
-            steps_of(self.plan, order),
+            self.plan.as_steps(order),
             limits=Limits(model.tol, model.max_iter, model.time_limit),
         )
         n_before = len(order) - len(everybody)

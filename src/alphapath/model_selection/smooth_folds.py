@@ -22,8 +22,8 @@ from ..margin_problem import MarginProblem
 from ..margin_solution import MarginSolution
 from ..problem import FloatArray
 from ..solvers import smooth_newton
+from .fold_scores import take_rows
 from .fold_sets import Split, find_classes
-from .fold_table import take_rows
 from .primal_folds import ColumnFit, Visit, Wanted, read_columns
 
 SEEDINGS = ("auto", "none")

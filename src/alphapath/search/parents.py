@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..seeds import SEEDS
+from ..solvers.steps import Steps
 
 BoolArray = NDArray[np.bool_]
 
@@ -49,6 +50,13 @@ class Plan:
     def is_chain(self) -> bool:
         """Whether a fold waits for another one."""
         return any(parent >= 0 for parent in self.parents.values())
+
+    def as_steps(self, order: Sequence[int]) -> Steps:
+        """Folds (or FULL) as steps of one sequence, each with a row of weights of its own."""
+        number = {h: k for k, h in enumerate(order)} | {COLD: -1}
+        parents = [-1 if h == FULL else number[self.parents[h]] for h in order]
+        seeds = ["cold" if parent < 0 else "greedy" for parent in parents]
+        return Steps(np.arange(len(order)), np.ones(len(order)), np.array(parents), seeds)
 
 
 def check_seeding(seeding: str) -> None:

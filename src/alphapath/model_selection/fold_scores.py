@@ -1,0 +1,97 @@
+"""What is asked of a fold, and its scores from the decision values of held-out rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics._scorer import _BaseScorer, _PassthroughScorer
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.metaestimators import _safe_split
+
+from ..problem import FloatArray
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """What to compute and keep of each fold.
+
+    `given` is the estimator that fitted ones are returned in the shape of, None where none is.
+    """
+
+    scorer: Any
+    error_score: Any
+    wants_train: bool
+    given: Any
+
+    @property
+    def wants_estimator(self) -> bool:
+        return self.given is not None
+
+    @property
+    def wants_accuracy_alone(self) -> bool:
+        """Whether nothing but the accuracy on the held-out rows is computed and kept."""
+        is_accuracy = self.scorer is score_accuracy
+        return is_accuracy and not (self.wants_train or self.wants_estimator)
+
+
+def asks_for_values(scorer: Any) -> bool:
+    """Whether decision values and predictions are all that a scorer asks an estimator for."""
+    parts = getattr(scorer, "_scorers", {"score": scorer}).values()
+    return all(
+        part is score_accuracy or isinstance(part, (_BaseScorer, _PassthroughScorer))
+        for part in parts
+    )
+
+
+def take_rows(model: Any, X: Any, rows: Any, train: Any) -> Any:
+    """Rows of X as `model` would be given them; against the training rows where X is the kernel."""
+    if isinstance(model, Pipeline):
+        return _safe_split(model, X, None, rows, train)[0]
+    if getattr(model, "kernel", "linear") == "precomputed":
+        return np.asarray(X)[np.ix_(rows, train)]
+    return index_rows(X, rows)
+
+
+def index_rows(values: Any, rows: Any) -> Any:
+    """Rows of any container; arrays are not asked which one they are."""
+    return values[rows] if type(values) is np.ndarray else _safe_indexing(values, rows)
+
+
+def score_accuracy(model: Any, X: Any, y: Any) -> float:
+    """The accuracy, without the checks of scikit-learn's, which take longer than a small fold."""
+    return float(np.mean(model.predict(X) == y))
+
+
+def score_values(model: Any, values: FloatArray, y: Any) -> float:
+    """The same, from decision values that are known."""
+    is_right = model._predictions_of(values) == y
+    return np.count_nonzero(is_right) / len(is_right)
+
+
+def as_number(score: Any, scorer: Any) -> Any:
+    """The score as a Python number."""
+    value = score.item() if hasattr(score, "item") and np.size(score) == 1 else score
+    if not isinstance(value, (int, float, complex)):
+        raise ValueError(
+            f"scoring must return a number, got {score} ({type(score)}) instead. (scorer={scorer})"
+        )
+    return value
+
+
+def aggregate(part: str, scores: Sequence[Any], error_score: Any) -> dict[str, Any]:
+    """`<part>_score`, or `<part>_<name>` for each metric; nan for folds not done."""
+    missing = np.nan if error_score == "raise" else error_score
+    named = next((list(score) for score in scores if isinstance(score, dict)), None)
+    if named is None:
+        return {f"{part}_score": np.array([np.nan if s is None else s for s in scores])}
+
+    def value(score: Any, name: str) -> Any:
+        if isinstance(score, dict):
+            return score.get(name, missing)
+        return np.nan if score is None else score
+
+    return {f"{part}_{name}": np.array([value(s, name) for s in scores]) for name in named}
