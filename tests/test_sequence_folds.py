@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, make_classification
+import sklearn.svm
+from sklearn import model_selection as peers
+from sklearn.datasets import load_breast_cancer, load_diabetes, make_classification
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.model_selection import LeaveOneOut, RepeatedKFold, ShuffleSplit, StratifiedKFold
 
@@ -101,14 +103,15 @@ def test_which_folds_go_at_once(runs: list[SequenceRun]) -> None:
         cross_validate(model, X, y, **({"cv": splits} | options))
     cross_validate(SVC(), X, y, cv=splits)  # every fold has a gamma of its own
     cross_validate(model, X, np.arange(len(y)) % 3, cv=splits)
-    cross_validate(SVR(gamma=0.1), X, X[:, 0], cv=4)
+    cross_validate(SVR(gamma=0.1), X, X[:, 0], cv=4, scoring="neg_mean_absolute_error")
     repeated = [(np.r_[train, train[:5]], test) for train, test in splits]
     cross_validate(model, X, y, cv=repeated)
     large = make_classification(FEW_INSTANCES + 1, 6, random_state=0)
     cross_validate(model, *large, cv=2)
     assert not runs
     cross_validate(model, X, y, cv=splits, scoring="accuracy")
-    assert len(runs) == 1
+    cross_validate(SVR(gamma=0.1), X, X[:, 0], cv=4)
+    assert len(runs) == 2
 
 
 def test_a_refused_fold_is_not_entered_at_once(runs: list[SequenceRun]) -> None:
@@ -167,6 +170,22 @@ def test_real_data() -> None:
         assert found["test_score"][h] == alone.score(X[test], y[test])
         values = alone.decision_function(X[test])
         assert np.allclose(found["decision_function"][test], values, atol=5e-3)
+
+
+@pytest.mark.filterwarnings("ignore:R.2 score is not well-defined")  # of one row
+@pytest.mark.parametrize("scoring", [None, "r2", "neg_mean_squared_error"])
+@pytest.mark.parametrize("dtype", [float, np.float32, int])
+def test_regression(scoring: str | None, dtype: Any, runs: list[SequenceRun]) -> None:
+    X, y = load_diabetes(return_X_y=True)
+    y = y.astype(dtype)
+    parameters: Any = {"C": 100.0, "gamma": 5.0, "epsilon": 10.0, "tol": 1e-6}
+    model = SVR(**parameters)
+    found = cross_validate(model, X, y, cv=5, scoring=scoring)
+    assert len(runs) == 1
+    peer = peers.cross_validate(sklearn.svm.SVR(**parameters), X, y, cv=5, scoring=scoring)
+    assert np.allclose(found["test_score"], peer["test_score"], rtol=1e-5)
+    single = cross_validate(model, X[:30], y[:30], cv=LeaveOneOut(), scoring=scoring)
+    assert np.isnan(single["test_score"]).all() == (scoring != "neg_mean_squared_error")
 
 
 def test_training_sets_side_by_side_are_those_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,10 +18,11 @@ from ..estimators.smooth_base import BaseSmooth
 from ..search.parents import check_seeding
 from .fold_models import FoldModels
 from .fold_runs import DualRun, LinearRun, Run, SmoothRun
-from .fold_scores import Scoring, score_accuracy
+from .fold_scores import Scoring
 from .fold_sets import Split
 from .fold_table import FoldTable
 from .linear_folds import LinearFolds, check_linear_seeding
+from .metrics import NAMED, Metric, breaks_rules, own_metric
 from .own import as_searched, has_preprocessing, last_step, on_device
 from .pair_folds import PairRun
 from .pipeline_folds import PipelineFolds
@@ -133,9 +134,10 @@ def cross_validate(
     check_seeding_of(model, seeding)
     X, y, groups = indexable(X, y, groups)
     splits = make_splits(cv, X, y, groups, is_classifier(model))
-    scorer = choose_scorer(model, y, scoring, error_score == "raise")
+    metric = choose_metric(model, y, scoring)
+    scorer = metric or check_scoring(model, scoring, raise_exc=error_score == "raise")
     given = estimator if return_estimator else None
-    asked = Scoring(scorer, error_score, return_train_score, given)
+    asked = Scoring(scorer, metric, error_score, return_train_score, given)
     run = make_run(estimator, model, (X, y, params or {}), splits, seeding, asked, n_jobs)
     table = FoldTable(run.folds, X, y, asked, time.perf_counter() - begin)
 
@@ -191,20 +193,22 @@ def make_run(
         if isinstance(model, LinearSVC):
             return LinearRun(LinearFolds(model, *rows, splits), keep_train)
         folds = FoldModels(model, *rows, splits)
-    if asked.wants_accuracy_alone and SequenceRun.is_for(folds, seeding, n_jobs):
+    if asked.wants_metric_alone and SequenceRun.is_for(folds, seeding, n_jobs):
         return SequenceRun(folds, seeding)
     if PairRun.is_for(folds, seeding):
         return PairRun(folds, seeding, keep_train)
     return DualRun(folds, seeding, keep_train)
 
 
-def choose_scorer(model: Any, y: Any, scoring: Any, raises: bool) -> Any:
-    """scikit-learn's scorer, or the same number by a shorter way."""
-    is_accuracy = scoring is None or (isinstance(scoring, str) and scoring == "accuracy")
-    is_plain = is_classifier(model) and not getattr(model, "break_ties", False)
-    if is_accuracy and is_plain and type(y) is np.ndarray and y.ndim == 1:
-        return score_accuracy
-    return check_scoring(model, scoring, raise_exc=raises)
+def choose_metric(model: Any, y: Any, scoring: Any) -> Metric | None:
+    """The numbers of scikit-learn's scorer by a shorter way, where there is one."""
+    if type(y) is not np.ndarray or y.ndim != 1 or breaks_rules(model):
+        return None
+    if y.dtype.kind not in "biuf" and not is_classifier(model):
+        return None
+    if scoring is None:
+        return own_metric(model)
+    return NAMED.get(scoring) if isinstance(scoring, str) else None
 
 
 def read_params(params: Mapping[str, Any], step: str) -> Any:

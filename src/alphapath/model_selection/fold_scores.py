@@ -12,17 +12,19 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import _safe_split
 
-from ..problem import FloatArray
+from .metrics import Metric
 
 
 @dataclass(frozen=True)
 class Scoring:
     """What to compute and keep of each fold.
 
-    `given` is the estimator that fitted ones are returned in the shape of, None where none is.
+    `metric` says the same as `scorer`, where there is one, of predictions alone; `given` is the
+    estimator that fitted ones are returned in the shape of, None where none is.
     """
 
     scorer: Any
+    metric: Metric | None
     error_score: Any
     wants_train: bool
     given: Any
@@ -32,19 +34,26 @@ class Scoring:
         return self.given is not None
 
     @property
-    def wants_accuracy_alone(self) -> bool:
-        """Whether nothing but the accuracy on the held-out rows is computed and kept."""
-        is_accuracy = self.scorer is score_accuracy
-        return is_accuracy and not (self.wants_train or self.wants_estimator)
+    def wants_metric_alone(self) -> bool:
+        """Whether nothing but a metric on the held-out rows is computed and kept."""
+        return self.metric is not None and not (self.wants_train or self.wants_estimator)
+
+    @property
+    def needs_fit(self) -> bool:
+        """Whether fitted estimators are wanted, not only their values and predictions."""
+        needs_model = self.metric is None and not asks_for_values(self.scorer)
+        return self.wants_estimator or needs_model
+
+
+def measure(metric: Metric, truth: Any, predicted: Any) -> float:
+    """The metric of predictions."""
+    return float(metric(truth, predicted[np.newaxis], None)[0])
 
 
 def asks_for_values(scorer: Any) -> bool:
     """Whether decision values and predictions are all that a scorer asks an estimator for."""
     parts = getattr(scorer, "_scorers", {"score": scorer}).values()
-    return all(
-        part is score_accuracy or isinstance(part, (_BaseScorer, _PassthroughScorer))
-        for part in parts
-    )
+    return all(isinstance(part, (_BaseScorer, _PassthroughScorer)) for part in parts)
 
 
 def take_rows(model: Any, X: Any, rows: Any, train: Any) -> Any:
@@ -59,17 +68,6 @@ def take_rows(model: Any, X: Any, rows: Any, train: Any) -> Any:
 def index_rows(values: Any, rows: Any) -> Any:
     """Rows of any container; arrays are not asked which one they are."""
     return values[rows] if type(values) is np.ndarray else _safe_indexing(values, rows)
-
-
-def score_accuracy(model: Any, X: Any, y: Any) -> float:
-    """The accuracy, without the checks of scikit-learn's, which take longer than a small fold."""
-    return float(np.mean(model.predict(X) == y))
-
-
-def score_values(model: Any, values: FloatArray, y: Any) -> float:
-    """The same, from decision values that are known."""
-    is_right = model._predictions_of(values) == y
-    return np.count_nonzero(is_right) / len(is_right)
 
 
 def as_number(score: Any, scorer: Any) -> Any:

@@ -21,10 +21,8 @@ from .fold_scores import (
     Scoring,
     aggregate,
     as_number,
-    asks_for_values,
     index_rows,
-    score_accuracy,
-    score_values,
+    measure,
     take_rows,
 )
 from .fold_sets import Indices, Split
@@ -85,8 +83,7 @@ class FoldTable:
                 scores[fold] = self.scoring.error_score
             return
         begin = time.perf_counter()
-        needs_fit = self.scoring.wants_estimator or not asks_for_values(self.scoring.scorer)
-        model = self.folds.fitted(fold, fits, for_values=not needs_fit)
+        model = self.folds.fitted(fold, fits, for_values=not self.scoring.needs_fit)
         infos = [fit.info for fit in fits]
         seed_time = sum(info.seed_time for info in infos)
         solve_time = sum(info.solve_time for info in infos)
@@ -108,8 +105,8 @@ class FoldTable:
     ) -> None:
         """Enter folds, all at once, from the steps of a sequence that begin with `first`.
 
-        The same as `add` of each where the accuracy is all that is asked for, of folds that
-        `model`, a classifier of two classes, has in common.
+        The same as `add` of each where a metric is all that is asked for, of folds that `model`,
+        of one problem, has in common.
         """
         begin = time.perf_counter()
         to, mine = np.asarray(folds), slice(first, first + len(folds))
@@ -124,9 +121,11 @@ class FoldTable:
         rows, sizes = np.concatenate(tests), np.array([test.size for test in tests])
         steps = np.repeat(np.arange(first, first + len(folds)), sizes)
         values = solved.gradient[steps, rows] + solved.problem.targets[rows] + solved.bias[steps]
-        is_right = model._predictions_of(values[:, np.newaxis]) == self.y[rows]
-        scores = np.bincount(steps - first, weights=is_right) / sizes
-        for fold, score in zip(folds, scores.tolist(), strict=True):
+        predicted, truth = model._predictions_of(values[:, np.newaxis]), self.y[rows]
+        ends = np.cumsum(sizes).tolist()
+        assert self.scoring.metric is not None
+        for fold, start, end in zip(folds, [0, *ends[:-1]], ends, strict=True):
+            score = measure(self.scoring.metric, truth[start:end], predicted[start:end])
             self.scores["test"][fold] = score
         sums = np.bincount(rows, weights=values, minlength=self.folds.n_rows)
         self._sums = np.asarray(sums, dtype=np.float64)
@@ -146,11 +145,11 @@ class FoldTable:
         if self.scoring.wants_train:
             known = [fit.train_values for fit in fits if fit.train_values is not None]
             parts["train"] = (train, join_columns(known))
-        is_plain = self.scoring.scorer is score_accuracy and self.folds.n_classes == 2
+        metric = self.scoring.metric if self.folds.n_classes == 2 else None
         for part, (rows, values) in parts.items():
-            y = () if self.y is None else (index_rows(self.y, rows),)
-            if is_plain:
-                self.scores[part][fold] = score_values(svm, values, *y)
+            y: tuple[Any, ...] = () if self.y is None else (index_rows(self.y, rows),)
+            if metric is not None:
+                self.scores[part][fold] = measure(metric, y[0], svm._predictions_of(values))
                 found = values[:, 0]
             else:
                 X = take_rows(model, self.X, rows, train)
@@ -163,6 +162,8 @@ class FoldTable:
 
     def _call_scorer(self, model: Any, X: Any, *y: Any) -> Any:
         """One score or a dict of them; error_score, with a warning, where the scorer fails."""
+        if self.scoring.metric is not None:
+            return measure(self.scoring.metric, y[0], model.predict(X))
         try:
             score = self.scoring.scorer(model, X, *y)
         except Exception as error:

@@ -11,9 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.metrics import accuracy_score, mean_squared_error, r2_score
-from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
+from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.model_selection._validation import _score
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _check_method_params
@@ -23,12 +21,11 @@ from ..problem import FloatArray
 from .fold_models import knowing
 from .fold_scores import asks_for_values, index_rows, take_rows
 from .fold_sets import FoldSets
+from .metrics import breaks_rules, find_metrics
 from .search_rows import SearchData, SearchRows
 
 #: What an SVM can not be asked for.
 PROBABILITIES = {"predict_proba", "predict_log_proba"}
-
-Metric = Callable[[FloatArray, FloatArray, FloatArray | None], FloatArray]
 
 
 class Judge:
@@ -195,11 +192,6 @@ class FoldOfRows:
         return taken
 
 
-def breaks_rules(model: Any) -> bool:
-    """Whether `predict` would raise."""
-    return bool(model.break_ties and model.decision_function_shape == "ovo")
-
-
 def check_scorers(scorer: Any, scoring: Any) -> None:
     """Refuse scorers that ask for probabilities: every score would be nan."""
     own = scorer._scorers if isinstance(scorer, _MultimetricScorer) else {None: scorer}
@@ -213,71 +205,6 @@ def check_scorers(scorer: Any, scoring: Any) -> None:
                 f"such as 'roc_auc' or 'accuracy', or calibrate the chosen model afterwards by "
                 f"CalibratedClassifierCV."
             )
-
-
-def find_metrics(scorer: Any, given: Any, score_params: Mapping[str, Any]) -> dict[str, Metric]:
-    """Metrics for all C at once, by name; empty where one of the scorers is not such a metric."""
-    if set(score_params) - {"sample_weight"}:
-        return {}
-    if not isinstance(scorer, _MultimetricScorer):
-        metric = find_metric(scorer, given)
-        return {} if metric is None else {"score": metric}
-    if score_params:
-        return {}
-    found = {name: find_metric(part, given) for name, part in scorer._scorers.items()}
-    return {name: m for name, m in found.items() if m} if all(found.values()) else {}
-
-
-def find_metric(scorer: Any, given: Any) -> Metric | None:
-    """The metric that a scorer stands for, where it is one of those known."""
-    if isinstance(scorer, _PassthroughScorer):
-        last = given.steps[-1][1] if isinstance(given, Pipeline) else given
-        score = type(last).score
-        if score is ClassifierMixin.score:
-            return share_right
-        return explained_share if score is RegressorMixin.score else None
-    is_plain = isinstance(scorer, _BaseScorer) and not scorer._kwargs
-    if not is_plain or getattr(scorer, "_response_method", None) != "predict":
-        return None
-    return METRICS.get((scorer._score_func, scorer._sign))
-
-
-def share_right(truth: FloatArray, predicted: FloatArray, weights: FloatArray | None) -> FloatArray:
-    """The accuracy of each row of `predicted`."""
-    return average(predicted == truth, weights)
-
-
-def average(values: Any, weights: FloatArray | None) -> FloatArray:
-    """The mean of each row, by itself: equal rows give equal bits."""
-    if weights is None:
-        return np.asarray(np.mean(values, axis=1))
-    return np.asarray((values * weights).sum(axis=1) / weights.sum())
-
-
-def explained_share(
-    truth: FloatArray, predicted: FloatArray, weights: FloatArray | None
-) -> FloatArray:
-    """r2 of each row of `predicted`."""
-    own = np.ones_like(truth) if weights is None else weights
-    mean = float(np.average(truth, weights=own))
-    total = float((own * (truth - mean) ** 2).sum())
-    if truth.size < 2 or total == 0.0:
-        return np.array([r2_score(truth, row, sample_weight=weights) for row in predicted])
-    return np.asarray(1.0 - (own * (truth - predicted) ** 2).sum(axis=1) / total)
-
-
-def negative_squares(
-    truth: FloatArray, predicted: FloatArray, weights: FloatArray | None
-) -> FloatArray:
-    """Minus the mean squared error of each row of `predicted`."""
-    return -average((truth - predicted) ** 2, weights)
-
-
-METRICS: dict[tuple[Any, int], Metric] = {
-    (accuracy_score, 1): share_right,
-    (r2_score, 1): explained_share,
-    (mean_squared_error, -1): negative_squares,
-}
 
 
 def as_columns(scores: Sequence[Any], error_score: Any) -> dict[str, FloatArray]:

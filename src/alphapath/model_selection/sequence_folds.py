@@ -18,7 +18,7 @@ from .fold_table import FoldTable
 
 
 class SequenceRun:
-    """The folds of a classifier of two classes on one kernel, of which only the accuracy is asked.
+    """The folds of a model of one problem on one kernel, of which only a metric is asked for.
 
     Parameters
     ----------
