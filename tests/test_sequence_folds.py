@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.model_selection import LeaveOneOut, RepeatedKFold, ShuffleSplit, StratifiedKFold
 
 from alphapath import SVC, SVR, Status
-from alphapath.model_selection import cross_validate, fold_sets, sequence_folds
+from alphapath.model_selection import SVMSearchCV, cross_validate, fold_sets, sequence_folds
 from alphapath.model_selection.fold_models import FoldModels
 from alphapath.model_selection.sequence_folds import SequenceRun
 from alphapath.search.parents import FEW_INSTANCES
@@ -186,6 +186,32 @@ def test_regression(scoring: str | None, dtype: Any, runs: list[SequenceRun]) ->
     assert np.allclose(found["test_score"], peer["test_score"], rtol=1e-5)
     single = cross_validate(model, X[:30], y[:30], cv=LeaveOneOut(), scoring=scoring)
     assert np.isnan(single["test_score"]).all() == (scoring != "neg_mean_squared_error")
+
+
+@pytest.mark.parametrize("labels", [[-1, 1], [0, 5, 7]])
+@pytest.mark.parametrize("scoring", ["r2", "neg_mean_squared_error"])
+def test_labels_are_taken_for_numbers_as_by_scikit_learn(labels: list[int], scoring: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 3))
+    cuts = np.quantile(X[:, 0], np.arange(1, len(labels)) / len(labels))
+    y = np.array(labels)[np.digitize(X[:, 0] + rng.normal(size=90) / 2, cuts)]
+    peer = sklearn.svm.SVC(C=2.0, gamma=0.5, tol=1e-6)
+    expected = peers.cross_validate(peer, X, y, cv=4, scoring=scoring)["test_score"]
+    model = SVC(C=2.0, gamma=0.5, tol=1e-6)
+    assert np.allclose(cross_validate(model, X, y, cv=4, scoring=scoring)["test_score"], expected)
+    search = SVMSearchCV(model, {"C": [2.0]}, cv=4, scoring=scoring, refit=False).fit(X, y)
+    found = [search.cv_results_[f"split{h}_test_score"][0] for h in range(4)]
+    assert np.allclose(found, expected)
+
+
+def test_a_score_that_makes_no_sense_is_none() -> None:
+    X, y = some_rows()
+    with pytest.warns(UserWarning, match="Scoring failed"):
+        found = cross_validate(SVR(gamma=0.1), X, X[:, 0], cv=3, scoring="accuracy")
+    assert np.isnan(found["test_score"]).all()
+    with pytest.warns(UserWarning, match="Scoring failed"):
+        found = cross_validate(SVC(gamma=0.1), X, y, cv=3, scoring="r2")
+    assert np.isnan(found["test_score"]).all()
 
 
 def test_training_sets_side_by_side_are_those_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from .fold_scores import Scoring
 from .fold_sets import Split
 from .fold_table import FoldTable
 from .linear_folds import LinearFolds, check_linear_seeding
-from .metrics import NAMED, Metric, breaks_rules, own_metric
+from .metrics import Metric, breaks_rules, metrics_of, own_metric
 from .own import as_searched, has_preprocessing, last_step, on_device
 from .pair_folds import PairRun
 from .pipeline_folds import PipelineFolds
@@ -208,7 +208,7 @@ def choose_metric(model: Any, y: Any, scoring: Any) -> Metric | None:
         return None
     if scoring is None:
         return own_metric(model)
-    return NAMED.get(scoring) if isinstance(scoring, str) else None
+    return metrics_of(model).get(scoring) if isinstance(scoring, str) else None
 
 
 def read_params(params: Mapping[str, Any], step: str) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
 from sklearn.metrics import accuracy_score, mean_squared_error, r2_score
 from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
 from sklearn.pipeline import Pipeline
@@ -33,12 +33,26 @@ def find_metrics(scorer: Any, given: Any, score_params: Mapping[str, Any]) -> di
 
 def find_metric(scorer: Any, given: Any) -> Metric | None:
     """The metric that a scorer stands for, where it is one of those known."""
+    last = given.steps[-1][1] if isinstance(given, Pipeline) else given
     if isinstance(scorer, _PassthroughScorer):
-        return own_metric(given.steps[-1][1] if isinstance(given, Pipeline) else given)
+        return own_metric(last)
     is_plain = isinstance(scorer, _BaseScorer) and not scorer._kwargs
     if not is_plain or getattr(scorer, "_response_method", None) != "predict":
         return None
-    return METRICS.get((scorer._score_func, scorer._sign))
+    name = NAMES.get((scorer._score_func, scorer._sign), "")
+    return metrics_of(last).get(name)
+
+
+def metrics_of(model: Any) -> Mapping[str, Metric]:
+    """By the names of scikit-learn's scorers: those that say of this model what the scorers say.
+
+    Classes are compared by their numbers, so that of labels only the accuracy is among them.
+    """
+    if is_classifier(model):
+        return {"accuracy": share_right}
+    if is_regressor(model):
+        return {"r2": explained_share, "neg_mean_squared_error": negative_squares}
+    return {}
 
 
 def own_metric(model: Any) -> Metric | None:
@@ -83,17 +97,10 @@ def negative_squares(
     return -average((truth - predicted) ** 2, weights)
 
 
-METRICS: dict[tuple[Any, int], Metric] = {
-    (accuracy_score, 1): share_right,
-    (r2_score, 1): explained_share,
-    (mean_squared_error, -1): negative_squares,
-}
-
-
-NAMED: dict[str, Metric] = {
-    "accuracy": share_right,
-    "r2": explained_share,
-    "neg_mean_squared_error": negative_squares,
+NAMES: dict[tuple[Any, int], str] = {
+    (accuracy_score, 1): "accuracy",
+    (r2_score, 1): "r2",
+    (mean_squared_error, -1): "neg_mean_squared_error",
 }
 
 
