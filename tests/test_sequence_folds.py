@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -234,3 +235,18 @@ def test_training_sets_side_by_side_are_those_one_by_one(monkeypatch: pytest.Mon
         assert np.array_equal(a.codes, b.codes)
         assert a.has_repeats == b.has_repeats == (h == 2)
         assert not a.weights.flags.writeable
+
+
+def test_training_sets_are_there_for_every_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many folds few stay: one thread may drop what another has just asked for."""
+    monkeypatch.setattr(fold_sets, "MAX_SETS", 3)
+    X, y = some_rows(40)
+    splits = list(LeaveOneOut().split(X))
+    folds = FoldModels(SVC(C=3, gamma=0.1), X, y, None, splits)
+
+    def ask(seed: int) -> int:
+        order = np.random.default_rng(seed).integers(0, 40, size=400).tolist()
+        return sum(folds.training_set(h).weights[h] == 0.0 for h in order)
+
+    with ThreadPoolExecutor(8) as workers:
+        assert list(workers.map(ask, range(8))) == [400] * 8

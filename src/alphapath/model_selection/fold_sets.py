@@ -94,18 +94,18 @@ class FoldSets:
 
     def training_set(self, fold: int) -> TrainingSet:
         """The training set of a fold; refuses what fit would refuse."""
-        if fold not in self._sets:
-            self._make_room(1)
-            self._select_plain(fold)
-        if fold not in self._sets:
-            self._sets[fold] = self._select(fold)
-        return self._sets[fold]
-
-    def _make_room(self, n_sets: int) -> None:
-        """Three values a row each: few folds stay, of many only those at work. (A cache around a
-        method would hold this object, and with it the kernel, until it is collected.)"""
-        if len(self._sets) + n_sets > MAX_SETS:
-            self._sets.clear()
+        found = self._sets.get(fold)
+        if found is None:
+            made = self._select_plain(fold)
+            if fold not in made:
+                made[fold] = self._select(fold)
+            # Three values a row each: few folds stay, of many only those at work. (A cache around
+            # a method would hold this object, and with it the kernel, until it is collected.)
+            if len(self._sets) + len(made) > MAX_SETS:
+                self._sets.clear()
+            self._sets.update(made)
+            found = made[fold]  # another thread may have cleared the others by now
+        return found
 
     def X_of(self, fold: int) -> Any:
         """The rows that a fold is trained on, by their numbers among all."""
@@ -120,7 +120,7 @@ class FoldSets:
         """-1 where two classes are left of more: then class 1 and not class 0 is positive."""
         return -1.0 if self.n_classes > 2 and self.codes[fold].size == 2 else 1.0
 
-    def _select_plain(self, fold: int) -> None:
+    def _select_plain(self, fold: int) -> dict[int, TrainingSet]:
         """Small training sets from this one on, side by side, where they are plain: no row twice
         or of weight 0, all classes there and weighted the same in every fold."""
         rows, n = self.rows, self.n_rows
@@ -129,7 +129,7 @@ class FoldSets:
         # So few rows are held out that no class can be gone.
         is_plain = [train.size > n - self._smallest_class for train in trains]
         if n_sets < 2 or self._are_odd or not is_plain[0]:
-            return
+            return {}
         times = np.zeros((n_sets, n))
         for own, train in zip(times, trains, strict=True):
             own[train] = 1.0
@@ -139,14 +139,15 @@ class FoldSets:
         scale, codes = self._scale, np.arange(self.n_classes)
         weights = scale * (rows.weights * times)
         weights.flags.writeable = False  # problems share it
-        self._make_room(n_sets)
+        made = {}
         for h, train in enumerate(trains):
             if n_drawn[h] != train.size:
                 self._are_odd = True
             elif is_plain[h]:
-                self._sets[fold + h] = TrainingSet(
+                made[fold + h] = TrainingSet(
                     self.model, train, times[h], False, scale, weights[h], codes
                 )
+        return made
 
     def _select(self, fold: int) -> TrainingSet:
         rows, (train, _) = self.rows, self.splits[fold]
