@@ -19,7 +19,6 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "alphapath"
 CPP = ROOT / "cpp"
-MAX_LINES = 400
 
 
 @dataclass(frozen=True)
@@ -231,15 +230,6 @@ def test_cpp_rooms() -> None:
         for fault in cpp_faults(path.relative_to(CPP).as_posix(), path.read_text())
     ]
     assert not faults, "\n".join(faults)
-
-
-def test_files_are_short() -> None:
-    long = {
-        path.relative_to(ROOT).as_posix(): n_lines
-        for path in files(PACKAGE, "*.py") + files(CPP, "*.hpp", "*.cpp", "*.h")
-        if (n_lines := len(path.read_text().splitlines())) > MAX_LINES
-    }
-    assert not long, f"These files pass {MAX_LINES} lines and should be split by role: {long}."
 
 
 @pytest.mark.parametrize(
