@@ -7,7 +7,7 @@ import pytest
 
 from alphapath import Problem, Status, certify
 from alphapath.errors import DeviceError, KernelError
-from alphapath.gpu import batch, free_set, has_gpu, state
+from alphapath.gpu import batch, free_set, has_gpu, state, store
 from alphapath.gpu.free_set import most_members, solve_free_set
 from alphapath.gpu.matrix import DeviceMatrix, DeviceRows
 from alphapath.kernels import KernelStore, Linear, Poly, Precomputed, Rbf, Sigmoid
@@ -162,6 +162,21 @@ class TestBatch:
         assert np.ptp(gradient[is_free]) < 1e-12
         assert (moved >= lower).all()
         assert (moved <= upper).all()
+
+    @pytest.mark.parametrize("device", DEVICES)
+    def test_slow_progress_is_not_taken_for_rounding(self, device, monkeypatch):
+        # The largest violation rests for many looks while the objective falls in each of them.
+        for module in (state, store):
+            monkeypatch.setattr(module, "SIZE", 8 if device == "numpy" else 32)
+        monkeypatch.setattr(batch, "PATIENCE", 2)
+        X, y = make_data(300)
+        view = make_store(X, device).view(Rbf(0.1))
+        view.matrix = DeviceMatrix(DeviceRows(view.matrix.xp, X), Rbf(0.1), is_full=False)
+        view.matrix.row_capacity = 64
+        problem = make_problem("classification", view, X, y)
+        solution = solve_chain(problem, np.array([100.0]))[0]
+        assert solution.info.status is Status.SOLVED
+        assert certify(solution.problem, solution.beta, solution.bias).kkt_violation <= 1e-3
 
     def test_limits_say_so(self):
         X, y = make_data()

@@ -31,8 +31,12 @@ INNER = 2
 COMMON_ROUNDS = 96
 #: Rounds of a problem after these, before its free set is solved exactly, and again after as many.
 FREE_SET_ROUNDS = 16
-#: Looks without a smaller violation before a problem is given up.
-PATIENCE = 300
+#: Looks without progress before rounding is taken to have stopped a problem.
+PATIENCE = 100
+#: A fall of the objective by less than this share of it is rounding, not progress.
+OBJECTIVE_ROUNDING = 1e-10
+#: Problems whose objectives are summed at a time.
+PART = 128
 #: Gradients computed anew for the sake of float32 kernel values, at most.
 REFINEMENTS = 3
 #: Iterating stops at this share of the tolerance: what float32 values may add has room then.
@@ -83,7 +87,7 @@ class BatchSolver:
         n = len(plan.rows)
         self.status = np.full(n, int(Status.INTERRUPTED))
         self.seeds = np.full(n, COLD)
-        self.best = np.full(n, np.inf)
+        self.least_violation, self.least_objective = np.full(n, np.inf), np.full(n, np.inf)
         self.n_looks = np.zeros(n, dtype=np.int64)
         self.n_rounds = np.zeros(n, dtype=np.int64)
         self.n_solves = np.zeros(n, dtype=np.int64)
@@ -143,7 +147,8 @@ class BatchSolver:
         for p in which:
             self.state.gradient[int(p)] = self.state.take(int(p), self.xp.asarray(gradient[p]))
         self.is_done[which] = False
-        self.best[which], self.n_looks[which] = np.inf, 0
+        self.least_violation[which] = self.least_objective[which] = np.inf
+        self.n_looks[which] = 0
 
     # -- rounds
 
@@ -187,9 +192,8 @@ class BatchSolver:
     def _look(self, active: NDArray[np.int32]) -> NDArray[np.int32]:
         """Those of the active problems that are finished now, one way or the other."""
         violation = to_host(self.state.violation)[active]
-        is_better = violation < 0.9 * self.best[active]
+        is_better = self._makes_progress(active, violation)
         self.n_looks[active] = np.where(is_better, 0, self.n_looks[active] + 1)
-        self.best[active] = np.minimum(self.best[active], violation)
         is_solved = violation <= TOL_SHARE * self.limits.tol
         ready = active[is_solved]
         is_stuck = self.n_looks[active] > PATIENCE
@@ -205,6 +209,25 @@ class BatchSolver:
         self.is_done[found] = True
         self.solve_time[found] = time.perf_counter() - self.begin
         return found
+
+    def _makes_progress(
+        self, active: NDArray[np.int32], violation: FloatArray
+    ) -> NDArray[np.bool_]:
+        """Whether the violation or the objective is clearly less than ever before.
+
+        The largest violation of many rows may rest for thousands of rounds while the objective
+        falls in each of them: alone it does not tell slow progress from rounding.
+        """
+        parts = np.array_split(active, -(-active.size // PART))
+        objective = np.concatenate(
+            [to_host(self.state.objectives(p, self.state.gradient[p])) for p in parts]
+        )
+        least = self.least_objective[active]
+        is_lower = np.isinf(least) | (least - objective > OBJECTIVE_ROUNDING * np.abs(least))
+        self.least_objective[active] = np.where(is_lower, objective, least)
+        is_closer = violation < 0.9 * self.least_violation[active]
+        self.least_violation[active] = np.where(is_closer, violation, self.least_violation[active])
+        return np.asarray(is_lower | is_closer)
 
     # -- gradients and starts
 
@@ -257,7 +280,7 @@ class BatchSolver:
         """Every point with its gradient on all instances, and its quality, in double."""
         columns: dict[str, list[Any]] = {}
         which = np.arange(len(self.plan.rows), dtype=np.int32)
-        for part in np.array_split(which, -(-len(which) // 128)):
+        for part in np.array_split(which, -(-len(which) // PART)):
             lower, upper = self.state.lower[part], self.state.upper[part]
             self.state.beta[part] = snap_to_box(self.state.beta[part], lower, upper, self.xp)
             product = self._products(part)

@@ -29,8 +29,6 @@ def measure_quality(state: BatchState, which: Any, gradient: Any) -> dict[str, A
     down = xp.where(has_down, most_down, xp.where(has_up, least_up, 0.0))
     up = xp.where(has_up, least_up, down)
     bias = xp.where(n_free > 0, mean, -(down + up) / 2.0)
-    targets = xp.stack([state.take(int(p), xp.asarray(state.family.targets)) for p in which])
-    objective = (beta * (gradient - targets) / 2.0 + epsilon * xp.abs(beta)).sum(axis=1)
     slope = gradient + bias[:, None]
     best = xp.maximum(response(xp, lower, slope, epsilon), response(xp, upper, slope, epsilon))
     if epsilon > 0.0:
@@ -38,7 +36,7 @@ def measure_quality(state: BatchState, which: Any, gradient: Any) -> dict[str, A
     gap = (slope * beta + epsilon * xp.abs(beta) + best).sum(axis=1)
     return {
         "bias": bias,
-        "objective": objective,
+        "objective": state.objectives(which, gradient),
         "duality_gap": gap,
         "n_free": n_free,
         "kkt_violation": xp.maximum(most_down - least_up, 0.0),

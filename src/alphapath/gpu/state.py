@@ -98,6 +98,13 @@ class BatchState:
         beta[self.columns[row, :size]] = self.beta[p, :size]
         return beta
 
+    def objectives(self, which: Any, gradient: Any) -> Any:
+        """The objective of some problems at their beta; `gradient` is that of their members."""
+        xp, epsilon = self.xp, self.family.epsilon
+        beta = self.beta[which]
+        targets = xp.asarray(self.family.targets)[self.columns[self.weighting[which]]]
+        return (beta * (gradient - targets) / 2.0 + epsilon * xp.abs(beta)).sum(axis=1)
+
     def take(self, p: int, values: Any) -> Any:
         """The values of problem p's members, filled up with zeros."""
         row = int(self.rows[p])
