@@ -198,7 +198,7 @@ def test_dot_products_are_kept_in_double():
     kernel = Poly(1e-4, 3, 1.0)
     kept = store.view(kernel, precision="float32")
     direct = KernelStore(store._X).view(kernel, precision="float32")
-    assert store._products["dot"].precision == "float64"
+    assert store._products["dot", "float64"].precision == "float64"
     exact = curvature(kernel.evaluate(store._X, store._X))
     for view in (kept, direct):
         np.testing.assert_allclose(curvature(stored(view)), exact, rtol=0, atol=3e-6 * exact.max())

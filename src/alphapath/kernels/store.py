@@ -18,6 +18,7 @@ from .base import FloatArray, Kernel
 from .grid import find_step, pays
 from .policy import (
     SMALL,
+    TIGHT,
     Layout,
     Precision,
     choose_layout,
@@ -81,7 +82,7 @@ class KernelStore:
         self.n_threads = _count_threads(n_threads)
         self._samples: _core.Samples | None = None
         self._keeps_products = False
-        self._products: dict[str, _core.Gram] = {}
+        self._products: dict[tuple[str, Precision], _core.Gram] = {}
         self._views: weakref.WeakValueDictionary[Hashable, KernelView] = (
             weakref.WeakValueDictionary()
         )
@@ -98,26 +99,44 @@ class KernelStore:
     ) -> KernelView:
         """The kernel on all rows; the same object again while somebody holds it."""
         with self._lock:
-            key = (kernel.key, self._wanted_precision(kernel, precision, tol))
+            wanted = self._wanted_precision(kernel, precision, tol)
+            shrinks = precision == "auto" and self._shrinks(wanted, tol)
+            key = (kernel.key, wanted, shrinks)
             view = self._views.get(key)
             if view is None:
-                view = self._make_view(kernel, key, precision == "auto", tol)
+                view = self._make_view(kernel, key, precision == "auto")
                 self._views[key] = view
                 weakref.finalize(view, self._retire, view.gram).atexit = False
                 self._n_views += 1
             return view
 
+    @property
+    def room(self) -> int:
+        """Bytes for the matrices in use at a time: the limit less what kept products may take.
+
+        A function of the limit and the number of rows: what is done with a kernel must not depend
+        on which products happen to be held.
+        """
+        takes_half = self._keeps_products and self._keeps_any("float32")
+        return self.memory_limit - self.memory_limit // 2 if takes_half else self.memory_limit
+
+    def work_bytes(self, tol: float) -> int:
+        """Bytes that work on one kernel may take, as if it were alone; at most `room`."""
+        precision = choose_precision(self.n, tol)
+        size = self.n * row_bytes(self.n, precision)
+        if precision == "float32" and self.holds_both():
+            size += self.n * row_bytes(self.n, "float64")  # where float32 does not suffice
+        return min(size, self.room)
+
     def holds_both(self) -> bool:
         """Whether a float32 matrix and the same in float64 fit the limit, were they alone."""
-        limit = self.memory_limit // 2 if self._keeps_products else self.memory_limit
-        return self.n * (row_bytes(self.n, "float32") + row_bytes(self.n, "float64")) <= limit
+        return self.n * (row_bytes(self.n, "float32") + row_bytes(self.n, "float64")) <= self.room
 
     def holds_part(self, size: int, tol: float) -> bool:
         """Whether a whole matrix and a copy of its part of `size` instances fit the limit."""
         precision = choose_precision(self.n, tol)
-        limit = self.memory_limit // 2 if self._keeps_products else self.memory_limit
         needed = self.n * row_bytes(self.n, precision) + size * row_bytes(size, precision)
-        return needed <= limit
+        return needed <= self.room
 
     def _make_double(self, kernel: Kernel) -> KernelView | None:
         return self.view(kernel, precision="float64") if self.holds_both() else None
@@ -128,6 +147,9 @@ class KernelStore:
         Each later view, whatever its gamma, degree or coef0, then costs one function a value. They
         count against the memory limit, and are kept only where they take at most half of it. Dot
         products are kept in float64 for float32 kernels too: centring cancels their leading digits.
+
+        Every matrix is then laid out as if it were alone, so that its bits do not depend on the
+        others: who works on several at a time holds their `work_bytes` within `room`.
         """
         self._keeps_products = True
 
@@ -157,16 +179,16 @@ class KernelStore:
             )
 
     def _make_view(
-        self, kernel: Kernel, key: tuple[Hashable, Precision], is_free: bool, tol: float
+        self, kernel: Kernel, key: tuple[Hashable, Precision, bool], is_free: bool
     ) -> KernelView:
         rows = self._choose_rows(kernel)
         given = self._given_matrix(kernel) if rows is None else None
-        precision = self._checked_precision(kernel, given, key[1], is_free)
+        _, wanted, shrinks = key
+        precision = self._checked_precision(
+            kernel, given, "float32" if shrinks else wanted, is_free
+        )
         products = None if rows is None else self._find_products(kernel, rows[0], precision)
-        # Only a float64 that is a luxury may become float32 to fit.
-        may_shrink = is_free and precision == choose_precision(self.n, tol)
-        may_shrink = may_shrink and self._largest(kernel, given) <= FLOAT32_LARGEST
-        layout = self._choose_layout(kernel, None if may_shrink else precision, tol)
+        layout = self._choose_layout(kernel, precision)
         capacity = 0 if layout.is_full else layout.capacity_rows
         options = _core.GramOptions(layout.precision, capacity, self.n_threads)
         if rows is None:
@@ -215,11 +237,20 @@ class KernelStore:
             return max(float(given.max()), -float(given.min()))
         return kernel.bound(self._read_samples().max_squared_norm)
 
-    def _choose_layout(self, kernel: Kernel, precision: Precision | None, tol: float) -> Layout:
-        left = max(self.memory_limit - self.nbytes, 0)
+    def _shrinks(self, precision: Precision, tol: float) -> bool:
+        """Whether a float64 that is only a luxury becomes float32, since that fits as a whole."""
+        is_luxury = precision == "float64" and tol >= TIGHT
+        float32_bytes, float64_bytes = (
+            self.n * row_bytes(self.n, name) for name in ("float32", "float64")
+        )
+        return is_luxury and float32_bytes <= self.room < float64_bytes
+
+    def _choose_layout(self, kernel: Kernel, precision: Precision) -> Layout:
+        held = 0 if self._keeps_products else self.nbytes
+        left = max(self.room - held, 0)
         fits_surely = self.n * row_bytes(self.n, "float64") <= left
         overhead = 0 if fits_surely else self._packed_bytes(kernel)
-        return choose_layout(self.n, tol, left, precision, overhead)
+        return choose_layout(self.n, TIGHT, left, precision, overhead)
 
     def _packed_bytes(self, kernel: Kernel) -> int:
         """What a row cache keeps of the data, at most: packed rows or a transposed copy."""
@@ -269,22 +300,39 @@ class KernelStore:
     def _find_products(
         self, kernel: Kernel, rows: _core.Samples, precision: Precision
     ) -> _core.Gram | None:
-        """Kept products of the kernel's rows in this precision, made now where there is room."""
+        """Kept products of the kernel's rows, made now where there is room for them.
+
+        A float32 kernel is always made of products in float32, whether or not those in float64 are
+        here for another one: its bits must not depend on what was asked for before. For the same
+        reason products that fit alone take the place of others where not all fit.
+        """
         kind = PRODUCT_OF.get(kernel.name)
         if not self._keeps_products or kind is None:
             return None
         if kind == "dot":
             precision = "float64"
-        products = self._products.pop(kind, None)
-        if products is None or (products.precision == "float32" and precision == "float64"):
-            held = sum(other.nbytes for other in self._products.values())
-            if held + self.n * row_bytes(self.n, precision) > self.memory_limit // 2:
-                return None
+        if not self._keeps_any(precision):
+            return None
+        products = self._products.pop((kind, precision), None)
+        if products is None:
+            self._drop_products(self.n * row_bytes(self.n, precision))
             options = _core.GramOptions(precision, 0, self.n_threads)
             function = _core.KernelFunction(kind)
             products = _core.gram_of_samples(rows, function, options)
-        self._products[kind] = products
+        self._products[kind, precision] = products  # the last used is the last dropped
         return products
+
+    def _keeps_any(self, precision: Precision) -> bool:
+        """Whether products in this precision fit the half of the limit that is theirs."""
+        return self.n * row_bytes(self.n, precision) <= self.memory_limit // 2
+
+    def _drop_products(self, needed: int) -> None:
+        """Make room for so many bytes of products."""
+        while self._products:
+            held = sum(products.nbytes for products in self._products.values())
+            if held + needed <= self.memory_limit // 2:
+                return
+            del self._products[next(iter(self._products))]
 
     def _retire(self, gram: _core.Gram) -> None:
         with self._lock:

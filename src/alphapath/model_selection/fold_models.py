@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
@@ -170,7 +171,19 @@ class FoldModels(FoldSets):
     def _n_views(self) -> int:
         """Kernels that are kept: of the fold at work and, where both fit the memory limit, of the
         one it begins from."""
-        return 2 if self.store.holds_part(self.store.n, self.model.tol) else 1
+        return min(2, self._n_at_a_time)
+
+    @property
+    def _n_at_a_time(self) -> int:
+        """Kernels of folds that fit the memory limit together."""
+        if isinstance(self.store, DeviceStore):
+            return 1
+        return max(1, self.store.room // self.store.work_bytes(self.model.tol))
+
+    def limit_workers(self, n_jobs: int | None) -> int:
+        """Threads that work on folds: no more than kernels fit, where each fold has its own."""
+        n_workers: int = effective_n_jobs(n_jobs)
+        return min(n_workers, self._n_at_a_time) if self.has_own_kernels else n_workers
 
     def _make_view(self, fold: int) -> Any:
         return self._view(self.kernel_of(fold)[1])

@@ -59,7 +59,8 @@ class DualRun(FoldRun):
         def reduce(p: int, h: int, solution: Any) -> Any:
             return self.folds.reduce(p, h, solution, keep_train=self.keep_train)
 
-        for h, fits in solve_chains(self.chains, len(self.folds.splits), reduce, n_jobs):
+        n_workers = self.folds.limit_workers(n_jobs)
+        for h, fits in solve_chains(self.chains, len(self.folds.splits), reduce, n_workers):
             yield h, list(self.folds.with_values(h, list(fits.values()), self.keep_train))
 
     def full_infos(self) -> list[Info]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import effective_n_jobs
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples
@@ -95,8 +96,11 @@ class PipelineFolds(FoldModels):
         return is_on_gpu(self.base._device, self.rows.weights.size)
 
     @property
-    def _n_views(self) -> int:
+    def _n_at_a_time(self) -> int:
         return 2  # each has a store, and a limit, of its own
+
+    def limit_workers(self, n_jobs: int | None) -> int:
+        return int(effective_n_jobs(n_jobs))
 
     def _make_view(self, fold: int) -> Any:
         store = make_store(self.X_of(fold), self.base.memory_limit, self.base._device)

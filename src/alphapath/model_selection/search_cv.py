@@ -20,9 +20,9 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.model_selection._validation import _warn_or_raise_about_fit_failures
 from sklearn.utils import assert_all_finite, indexable
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.validation import _check_method_params, _num_samples
 
-from ..estimators.devices import DEVICES
+from ..estimators.devices import DEVICES, is_on_gpu
 from ..kernels import parse_memory_limit
 from ..search.digest import digest
 from ..search.journal import Journal
@@ -201,7 +201,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         table = SearchTable(len(candidates), len(splits))
         try:
             self._search(
-                SearchData(X, y, routed.estimator.fit, splits, self._find_limit()),
+                SearchData(X, y, routed.estimator.fit, splits, self._find_limit(grid, X)),
                 grid,
                 judge,
                 table,
@@ -237,13 +237,15 @@ multimetric_, classes_, n_features_in_, feature_names_in_
             raise ValueError(f"The splitter {self.cv!r} gave no folds; at least one is needed.")
         return splits
 
-    def _find_limit(self) -> int | None:
-        """Bytes for kernels; None for the default."""
+    def _find_limit(self, grid: Grid, X: Any) -> int | None:
+        """Bytes for kernels, the same for workers of any memory; None for the default of a GPU."""
         limit = self.memory_limit
         if limit is None:
             limit = getattr(last_step(self.estimator)[1], "memory_limit", None)
         if limit is None:
-            return None
+            devices = {getattr(model.estimator, "_device", "cpu") for model in grid.models}
+            uses_gpu = any(is_on_gpu(device, _num_samples(X)) for device in devices)
+            return None if uses_gpu else parse_memory_limit(None)
         n_bytes = parse_memory_limit(limit)
         return n_bytes - n_bytes // SHARE_OF_SOLUTIONS
 

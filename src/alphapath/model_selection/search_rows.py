@@ -27,7 +27,6 @@ from ..estimators.devices import make_store
 from ..estimators.parts import Parts, divide
 from ..gpu import DeviceStore
 from ..kernels import Kernel
-from ..kernels.policy import choose_precision, row_bytes
 from ..problem import FloatArray
 from ..search.shelf import Shelf
 from .fold_sets import FoldSets, Split
@@ -106,8 +105,7 @@ class SearchRows:
         if isinstance(self.store, DeviceStore):
             self.shelf = Shelf(self.store.room_for_jobs())
         else:
-            # Products take at most half of the memory: matrices in use at a time have the rest.
-            self.shelf = Shelf(self.shelf.limit // 2)
+            self.shelf = Shelf(self.store.room)
 
     def job_bytes(self, tol: float, n_problems: int) -> int:
         """Bytes of a kernel matrix, as if it were alone; at most the limit. A device holds the
@@ -115,12 +113,7 @@ class SearchRows:
         """
         if isinstance(self.store, DeviceStore):
             return self.store.job_bytes(n_problems)
-        n = self.rows.weights.size
-        precision = choose_precision(n, tol)
-        size = n * row_bytes(n, precision)
-        if precision == "float32" and self.store.holds_both():
-            size += n * row_bytes(n, "float64")  # where float32 does not suffice
-        return min(size, self.store.memory_limit)
+        return self.store.work_bytes(tol)
 
     def sets(self, model: Model) -> FoldSets:
         """The training sets of the folds; they depend on the class weights only."""
