@@ -122,12 +122,26 @@ def test_a_wrong_state_next_to_the_kink_is_put_right():
     assert (kept.states == wrong).all()
 
 
+def test_states_are_looked_at_however_small_the_first_correction_is(monkeypatch):
+    problem = make_square(150)
+    fresh = smooth_newton.solve(problem, strategy="none")
+    right = states_of(problem, fresh.decision_values)
+    nearest = np.argmin(np.abs(1.0 - problem.targets * fresh.decision_values))
+    wrong = right.copy()
+    wrong[nearest] = 0.0 if right[nearest] else problem.targets[nearest]
+    monkeypatch.setattr(smooth_refine, "LEFT", 1.0)
+    system = make_system(problem, wrong)
+    combine_refined([system])
+    assert (system.states == right).all()
+
+
 def test_corrections_that_do_not_shrink_end_in_double(monkeypatch):
     problem = make_square(150)
     fresh = smooth_newton.solve(problem, strategy="none")
     states = states_of(problem, fresh.decision_values)
     system = make_system(problem, states)
     monkeypatch.setattr(smooth_refine, "LEAST_RATE", 1e12)
+    monkeypatch.setattr(smooth_refine, "LEFT", 0.0)  # the first correction is not enough
     (theta,) = combine_refined([system])
     assert not system.hessian.is_single
     np.testing.assert_allclose(theta, theta_of(fresh), atol=1e-10 * np.linalg.norm(theta))

@@ -81,41 +81,66 @@ class DualSystem:
         self.solve()
 
 
+@dataclass
+class _Refinement:
+    """A system with its theta, and what is known of them."""
+
+    system: DualSystem
+    theta: FloatArray
+    moved: float  # length of the last move of theta, from the first answer on
+    is_near: bool = False  # whether theta is precise enough to tell the states
+    is_enough: bool = False  # whether it needs no other correction
+
+    def look(self, values: FloatArray) -> bool:
+        """Correct the answer at A theta = `values`; whether theta is to be combined again.
+
+        However small its corrections are, a system ends only when a precise theta has its states.
+        """
+        if self.is_near and self.system.restate(values):
+            self.is_near = self.is_enough = False
+            self.moved = np.inf
+            return True
+        if not self.is_enough:
+            self.system.correct(values)
+        return not self.is_enough
+
+    def move(self, theta: FloatArray) -> bool:
+        """Take the corrected theta; whether there is more to do."""
+        length = float(np.linalg.norm(theta))
+        is_first = self.moved == np.inf
+        before, self.moved = self.moved, float(np.linalg.norm(theta - self.theta))
+        self.theta = theta
+        if is_first:
+            self.moved = length
+            return True
+        self.is_near = True
+        self.is_enough = _is_enough(self.moved, before, LEFT * length)
+        if self.is_enough or LEAST_RATE * self.moved <= before:
+            return self.system.is_settled or not self.is_enough
+        self.system.solve_in_double()
+        (self.theta,) = _combine([self.system])
+        return False
+
+
 def combine_refined(systems: Sequence[DualSystem]) -> list[FloatArray]:
     """theta of each system, refined where that is asked for and its factor is a rough one."""
     thetas = _combine(systems)
-    rough = [k for k, one in enumerate(systems) if one.is_refined and one.hessian.is_single]
-    # The last move of theta, from a system's first answer on.
-    moved = {k: float(np.linalg.norm(thetas[k])) for k in rough}
-    is_near = dict.fromkeys(rough, False)
+    courses = {
+        k: _Refinement(one, thetas[k], float(np.linalg.norm(thetas[k])))
+        for k, one in enumerate(systems)
+        if one.is_refined and one.hessian.is_single
+    }
+    running = list(courses.values())
     for _ in range(MAX_CORRECTIONS):
-        if not rough:
+        if not running:
             break
-        running = [systems[k] for k in rough]
-        used = np.unique(np.concatenate([system.looked_at() for system in running]))
-        values = values_at(running[0].rows, used, [thetas[k] for k in rough])
-        is_new = {
-            k: is_near[k] and systems[k].restate(own) for k, own in zip(rough, values, strict=True)
-        }
-        for k, own in zip(rough, values, strict=True):
-            if not is_new[k]:
-                systems[k].correct(own)
-        rest = []
-        for k, theta in zip(rough, _combine(running), strict=True):
-            length = float(np.linalg.norm(theta))
-            before, moved[k] = moved[k], float(np.linalg.norm(theta - thetas[k]))
-            thetas[k], is_near[k] = theta, not is_new[k]
-            if is_new[k]:
-                moved[k] = length
-                rest.append(k)
-            elif _is_enough(moved[k], before, LEFT * length):
-                continue
-            elif LEAST_RATE * moved[k] <= before:
-                rest.append(k)
-            else:
-                systems[k].solve_in_double()
-                (thetas[k],) = _combine([systems[k]])
-        rough = rest
+        used = np.unique(np.concatenate([one.system.looked_at() for one in running]))
+        values = values_at(running[0].system.rows, used, [one.theta for one in running])
+        running = [one for one, own in zip(running, values, strict=True) if one.look(own)]
+        moved = _combine([one.system for one in running])
+        running = [one for one, theta in zip(running, moved, strict=True) if one.move(theta)]
+    for k, one in courses.items():
+        thetas[k] = one.theta
     return thetas
 
 
@@ -125,4 +150,6 @@ def _is_enough(moved: float, before: float, left: float) -> bool:
 
 
 def _combine(systems: Sequence[DualSystem]) -> list[FloatArray]:
+    if not systems:
+        return []
     return combine_all([system.rows for system in systems], [system.answer for system in systems])
