@@ -183,9 +183,9 @@ void bind_walker(nb::module_& m) {
           "quality",
           [](HeldWalker& self) {
             const Quality q = self.walker.measure();
-            return std::tuple(q.bias, q.objective, q.gap, q.violation);
+            return std::tuple(q.bias, q.objective, q.gap, q.violation, q.rounding);
           },
-          "(bias, objective, duality gap, KKT violation) of the present solution.")
+          "(bias, objective, duality gap, KKT violation, rounding of slopes) of the present point.")
       .def("walk", &walk, "to"_a, "max_events"_a, "time_limit"_a = 0.0,
            "Follow the path; the status is a PathStatus.")
       .def("walk_past", &walk_past, "stops"_a, "events_alone"_a, "max_events"_a,
@@ -218,6 +218,8 @@ void bind_walker(nb::module_& m) {
       .def_prop_ro("tau", [](const HeldWalker& self) { return self.walker.tau(); })
       .def_prop_ro("bias", [](const HeldWalker& self) { return self.walker.bias(); })
       .def_prop_ro("n_margin", [](const HeldWalker& self) { return self.walker.n_margin(); })
+      .def_prop_ro("past_rounding",
+                   [](const HeldWalker& self) { return self.walker.past_rounding(); })
       .def_prop_ro("rounding_floor",
                    [](const HeldWalker& self) { return self.walker.rounding_floor(); })
       .def_prop_ro("target_scale",

@@ -2,6 +2,7 @@
 
 #include "alphapath/box_problem.hpp"
 #include "alphapath/leave_one_out.hpp"
+#include "alphapath/quality.hpp"
 #include "held_problem.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -76,6 +77,7 @@ void bind_solvers(nb::module_& m) {
       .def_prop_ro("objective", [](const SolveResult& r) { return r.quality.objective; })
       .def_prop_ro("duality_gap", [](const SolveResult& r) { return r.quality.gap; })
       .def_prop_ro("kkt_violation", [](const SolveResult& r) { return r.quality.violation; })
+      .def_ro("hidden", &SolveResult::hidden)
       .def_ro("n_iter", &SolveResult::n_iter)
       .def_ro("n_free_set_solves", &SolveResult::n_free_set_solves)
       .def_ro("n_bound_hits", &SolveResult::n_bound_hits)
@@ -84,6 +86,15 @@ void bind_solvers(nb::module_& m) {
   def_solver<solve_smo>(m, "solve_smo", "Second-order SMO under sum(beta) = total.");
   def_solver<solve_coordinate>(m, "solve_coordinate",
                                "Greedy coordinate descent without the equality constraint.");
+
+  m.def(
+      "slope_rounding",
+      [](nb::object gram, const Vector& beta, bool has_equality) {
+        const KernelRows& kernel = nb::cast<const KernelRows&>(gram);
+        return slope_rounding(kernel, checked_span(beta, kernel.size(), "beta"), has_equality);
+      },
+      nb::arg("gram"), nb::arg("beta"), nb::arg("has_equality"),
+      "How far slopes may be off because kernel values are doubles.");
 
   nb::class_<LeaveOneOutResult>(m, "LeaveOneOutResult", "One value for each instance left out.")
       .def_prop_ro(

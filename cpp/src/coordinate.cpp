@@ -217,6 +217,8 @@ SolveResult solve_coordinate(const BoxProblem& problem, const std::optional<Star
   result.n_iter = descent.n_iter();
   result.n_refreshes = descent.n_refreshes();
   result.quality = measure_quality(problem, result.beta, result.gradient, false);
+  if (!(options.gap_tol > 0)) // a gap has its own measure
+    admit_rounding(options.tol, result);
   result.solve_time = descent.seconds();
   return result;
 }

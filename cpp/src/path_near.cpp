@@ -256,6 +256,7 @@ void PathWalker::take_over(PathWalker& part) {
   is_carried_ = false;
   tau_ = part.tau_;
   bias_ = part.bias_;
+  moved_ += part.moved_;
   n_idle_ = part.n_idle_;
   counts_ = part.counts_;
 }

@@ -44,6 +44,7 @@ PathWalker::PathWalker(const PathWalker& all, NearKernel& kernel)
   row_pointers_ = kernel.followed_rows(all.members_);
   n_moving_ = all.n_moving_;
   tau_ = all.tau_;
+  drive_begin_ = all.drive_begin_;
   walk_end_ = all.walk_end_;
   bias_ = all.bias_;
   sum_return_ = all.sum_return_;

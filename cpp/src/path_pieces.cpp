@@ -46,12 +46,22 @@ End envelope_at(double s, const std::vector<double>& start, const std::vector<do
 } // namespace
 
 bool PathWalker::are_members_bounded() const {
+  // Hardly ever does a whole margin set move with its bounds: only then the betas are looked at.
+  const auto rides = [this](std::size_t k, double rate) {
+    return std::abs(dbeta_[k] - rate) <= beta_noise_;
+  };
   for (std::size_t k = 0; k < members_.size(); ++k) {
     const Bounds b = bounds_of(members_[k], side_[members_[k]]);
-    const double beta = snap_to_box(beta_[members_[k]], b.lower, b.upper);
-    const bool stays_up = beta == b.upper && std::abs(dbeta_[k] - b.upper_rate) <= beta_noise_;
-    const bool stays_low = beta == b.lower && std::abs(dbeta_[k] - b.lower_rate) <= beta_noise_;
-    if (!stays_up && !stays_low)
+    if (!rides(k, b.upper_rate) && !rides(k, b.lower_rate))
+      return false;
+  }
+  const BoxRounding rounding = rounding_of_betas();
+  for (std::size_t k = 0; k < members_.size(); ++k) {
+    const std::size_t i = members_[k];
+    const Bounds b = bounds_of(i, side_[i]);
+    const double beta = rounding.snap(boxed(i));
+    if (!(beta == b.upper && rides(k, b.upper_rate)) &&
+        !(beta == b.lower && rides(k, b.lower_rate)))
       return false;
   }
   return true;
@@ -65,12 +75,12 @@ void PathWalker::write_piece(double step) {
     return write_part(0, step, 0, 0);
   // The bias may be raised by s in [max(lo - e), min(hi - e)]; a member has the interval of its
   // bound.
+  const BoxRounding rounding = rounding_of_betas();
   std::vector<double> low(n_), low_rate(n_), high(n_), high_rate(n_);
   for (std::size_t i = 0; i < n_; ++i) {
     double lo = lo_[i], hi = hi_[i];
     if (place_[i] == Place::margin) {
-      const Bounds b = bounds_of(i, side_[i]);
-      const double beta = snap_to_box(beta_[i], b.lower, b.upper);
+      const double beta = rounding.snap(boxed(i));
       const bool may_rise = beta < upper_scale_[i] * weight(i);
       const bool may_fall = beta > lower_scale_[i] * weight(i);
       const double kink = beta > 0 ? -model_.epsilon : beta < 0 ? model_.epsilon : 0;

@@ -17,6 +17,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t updates_alone = 200;
 /// Relative error that rounding may leave in a stated objective.
 constexpr double objective_digits = 1e-11;
+/// What betas of the past may have left of rounding in residuals, relative to the targets.
+constexpr double past_digits = 1e-10;
 
 } // namespace
 
@@ -62,8 +64,9 @@ PathStatus PathWalker::build_factor() {
   return PathStatus::arrived;
 }
 
+/// Counted from where it is 0: what was added may still be small beside its end.
 double PathWalker::driven_beta(std::size_t i) const {
-  return drive_end_[i] - rate_[i] * (1 - tau_);
+  return rate_[i] * (drive_end_[i] == 0 ? tau_ - 1 : tau_ - drive_begin_);
 }
 
 /// The beta of an instance at a bound.
@@ -78,7 +81,7 @@ double PathWalker::bounded_beta(std::size_t i, Place place, double tau) const {
 void PathWalker::settle_beta(std::size_t i) {
   if (place_[i] == Place::margin) {
     const Bounds b = bounds_of(i, side_[i]);
-    beta_[i] = snap_to_box(beta_[i], b.lower, b.upper);
+    beta_[i] = std::clamp(beta_[i], b.lower, b.upper);
   } else {
     beta_[i] = place_[i] == Place::driven ? driven_beta(i) : bounded_beta(i, place_[i], tau_);
   }
@@ -89,18 +92,25 @@ void PathWalker::settle_betas() {
     settle_beta(i);
 }
 
+Boxed PathWalker::boxed(std::size_t i) const {
+  const bool is_member = place_[i] == Place::margin;
+  const double beta = is_member                    ? beta_[i]
+                      : place_[i] == Place::driven ? driven_beta(i)
+                                                   : bounded_beta(i, place_[i], tau_);
+  const Bounds b = bounds_of(i, is_member ? side_[i] : beta);
+  return {beta, b.lower, b.upper};
+}
+
+BoxRounding PathWalker::rounding_of_betas() const {
+  return BoxRounding(n_, [this](std::size_t i) { return boxed(i); });
+}
+
 /// For whoever reads them: where no member is clearly free, all are at their bounds.
 void PathWalker::finish_betas() {
   settle_betas();
-  BoxEnds ends;
-  for (std::size_t i = 0; i < n_; ++i) {
-    const Bounds b = bounds_of(i, place_[i] == Place::margin ? side_[i] : beta_[i]);
-    ends.look_at(beta_[i], b.lower, b.upper);
-  }
-  for (const std::uint32_t i : members_) {
-    const Bounds b = bounds_of(i, side_[i]);
-    beta_[i] = snap_to_box(beta_[i], b.lower, b.upper, ends.rounding());
-  }
+  const BoxRounding rounding = rounding_of_betas();
+  for (const std::uint32_t i : members_)
+    beta_[i] = rounding.snap(boxed(i));
 }
 
 double PathWalker::rounding_floor() const {
@@ -108,6 +118,10 @@ double PathWalker::rounding_floor() const {
   for (const double b : beta_)
     size += std::abs(b);
   return 1e-15 * scale_ * size + 1e-14 * target_scale_;
+}
+
+double PathWalker::past_rounding() const {
+  return 1e-15 * scale_ * moved_;
 }
 
 /// Of the point as it is, K beta by the residuals that the walk kept. Where their rounding, as the
@@ -131,7 +145,8 @@ Quality PathWalker::measure() {
     return measure_quality(problem, std::span(beta_).first(n_), gradient, model_.has_equality);
   };
   const Quality kept = quality();
-  if (kept.violation * size <= objective_digits * std::abs(kept.objective))
+  if (past_rounding() <= std::max(rounding_floor(), past_digits * target_scale_) &&
+      kept.violation * size <= objective_digits * std::abs(kept.objective))
     return kept;
   multiply_betas(gradient);
   for (std::size_t i = 0; i < n_; ++i)
@@ -154,6 +169,7 @@ void PathWalker::multiply_betas(std::span<double> out) const {
 
 /// e = K beta + b - r, without what the targets still have to return.
 void PathWalker::compute_residuals() {
+  moved_ = 0;
   settle_betas();
   multiply_betas(std::span(e_).first(n_));
   for (std::size_t i = 0; i < n_; ++i)
@@ -163,6 +179,7 @@ void PathWalker::compute_residuals() {
 /// h and e from nothing. Where weights are tau times their rates, as along C, so are the betas
 /// beside the margin set, and K beta follows from h and the margin set's rows.
 void PathWalker::compute_products() {
+  moved_ = 0;
   multiply_rates();
   settle_betas();
   for (std::size_t i = 0; i < n_; ++i)
@@ -247,7 +264,9 @@ double PathWalker::refresh() {
   }
   if (!model_.has_equality)
     return std::max({0.0, low, -high});
-  return std::max(0.0, low - high);
+  // Where the sum is off, so are slopes, by kernel values.
+  const double sum = ALPHAPATH_DISPATCH(sum_of)(beta_.data(), width_);
+  return std::max({0.0, low - high, scale_ * std::abs(sum)});
 }
 
 } // namespace alphapath

@@ -215,6 +215,7 @@ bool PathWalker::can_drive(std::span<const std::size_t> adds, std::span<const do
 void PathWalker::drive(std::span<const std::size_t> adds, std::span<const double> weights,
                        std::span<const std::size_t> removes) {
   const double time = 1 - tau_;
+  drive_begin_ = tau_;
   std::vector<std::size_t> moved;
   std::vector<double> rates;
   const auto move = [&](std::size_t i, double rate) {

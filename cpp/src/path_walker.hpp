@@ -23,6 +23,7 @@
 #include "alphapath/interrupt.hpp"
 #include "alphapath/kernel_rows.hpp"
 #include "alphapath/path.hpp"
+#include "alphapath/quality.hpp"
 #include "path_factor.hpp"
 #include "path_far.hpp"
 #include "simd/path_loops.hpp"
@@ -97,6 +98,8 @@ public:
   const std::vector<Place>& places() const { return place_; }
   std::size_t n_margin() const { return members_.size(); }
   double rounding_floor() const;
+  /// What residuals may have lost, since they were computed, to betas that moved on.
+  double past_rounding() const;
   double target_scale() const { return target_scale_; }
   /// Of the present solution, by the residuals as they are.
   Quality measure();
@@ -248,6 +251,8 @@ private:
   void settle_beta(std::size_t i);
   void settle_betas();
   void finish_betas();
+  Boxed boxed(std::size_t i) const;
+  BoxRounding rounding_of_betas() const;
 
   bool is_one_piece(std::size_t i) const {
     return (model_.epsilon == 0) & (lower_scale_[i] < 0) & (upper_scale_[i] > 0);
@@ -294,8 +299,10 @@ private:
   Scratch scratch_;
   PathFactor factor_;
   double step_left_ = 0; // that e has not gone along de yet
+  double moved_ = 0;     // |betas| that went through e since it was computed
   double tau_ = 0, walk_end_ = 0, bias_ = 0, dbias_ = 0;
-  double sum_return_ = 0; // rate at which a defect of sum(beta) is returned
+  double drive_begin_ = 0; // tau where driving began
+  double sum_return_ = 0;  // rate at which a defect of sum(beta) is returned
   double sigma_ = 0, scale_ = 0, rates_size_ = 0, direction_size_ = 0, noise_ = 0, beta_noise_ = 0,
          residual_noise_ = 0;
   double target_scale_ = 1;

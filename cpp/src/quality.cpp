@@ -12,6 +12,20 @@ namespace alphapath {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
+// A violation of so many tolerances is what moving to the ends of boxes may leave.
+constexpr double max_left = 10;
+
+/// The largest value that rounding is relative to. Between instances, offsets cancel; a kernel
+/// that is stored as expm1 has a diagonal of 0, and values up to that of the kernel itself.
+double kernel_magnitude(const KernelRows& kernel, bool has_equality) {
+  double stored = 0, whole = 0;
+  for (std::size_t i = 0; i < kernel.size(); ++i) {
+    const double own = kernel.diagonal()[i];
+    stored = std::max(stored, std::abs(own));
+    whole = std::max(whole, std::abs(own + 2 * kernel.offset()[i]));
+  }
+  return has_equality && stored > 0 ? stored : whole;
+}
 
 /// LIBSVM's rule: the middle of what the bounded instances allow, where no instance is free.
 double bias_without_free(double max_falling, double min_rising) {
@@ -48,6 +62,7 @@ Quality measure_quality(const BoxProblem& p, std::span<const double> beta,
   const simd::PointSums sums = ALPHAPATH_DISPATCH(sum_point)(point, p.targets.data());
   const auto [min_rising, max_falling] = sums.slopes;
   Quality quality;
+  quality.rounding = slope_rounding(p.kernel, beta, has_equality);
   quality.objective = sums.objective;
   quality.n_free = sums.n_free;
   if (has_equality) {
@@ -69,6 +84,23 @@ Quality measure_quality(const BoxProblem& p, std::span<const double> beta,
                    best_response(p.lower[i], p.upper[i], slope, p.epsilon, ridge);
   }
   return quality;
+}
+
+double slope_rounding(const KernelRows& kernel, std::span<const double> beta, bool has_equality) {
+  double squares = 0;
+  for (const double b : beta)
+    squares += b * b;
+  const double unit = std::numeric_limits<double>::epsilon() / 2;
+  return unit * kernel_magnitude(kernel, has_equality) * std::sqrt(squares);
+}
+
+void admit_rounding(double tol, SolveResult& result) {
+  Quality& quality = result.quality;
+  const bool is_solved = result.status == Status::solved || result.status == Status::stationary;
+  if (is_solved && (quality.rounding > tol || quality.violation > max_left * tol))
+    result.status = Status::stalled;
+  if (quality.rounding > tol)
+    quality.violation += result.hidden = 2 * quality.rounding; // of two slopes
 }
 
 } // namespace alphapath

@@ -21,6 +21,9 @@ constexpr std::size_t rows_between_stops = 256;
 constexpr std::size_t few_rows = 16; // that are added at no cost worth counting
 // A sum of changes below this share of their sizes is rounding: the sum was meant to stay.
 constexpr double rounding_of_sum = 1e-8;
+// Betas that went through the gradient leave their rounding there: it is made anew where that may
+// reach this share of the tolerance, and betas were this many times as large as they are.
+constexpr double felt_share = 0.01, past_to_present = 16;
 
 } // namespace
 
@@ -42,6 +45,9 @@ SmoState::SmoState(const BoxProblem& problem, const std::optional<StartPoint>& s
     n_movable += problem.lower[i] < problem.upper[i];
   }
   movable.resize(n_movable);
+  for (std::size_t i = 0; i < n; ++i)
+    kernel_size = std::max({kernel_size, std::abs(problem.kernel.diagonal()[i]),
+                            std::abs(problem.kernel.offset()[i])});
   if (start)
     start_from(*start);
   else
@@ -74,6 +80,7 @@ void SmoState::start_from(const StartPoint& start) {
   for (std::size_t i = 0; i < beta.size(); ++i)
     gradient[i] = start.gradient[i] - shift;
   reference = beta;
+  moved = size_of_box(); // its past is unknown
 }
 
 void SmoState::gradient_from_scratch() {
@@ -81,7 +88,8 @@ void SmoState::gradient_from_scratch() {
   for (std::size_t i = 0; i < beta.size(); ++i)
     gradient[i] = -problem.targets[i];
   reference.assign(beta.size(), 0.0);
-  refresh();
+  moved = 0;
+  add_changes();
 }
 
 double SmoState::offset_product() const {
@@ -89,7 +97,30 @@ double SmoState::offset_product() const {
                                            beta.size());
 }
 
+/// The most that all |betas| may sum to; in a box without ends, what they sum to now.
+double SmoState::size_of_box() const {
+  double size = 0;
+  for (const std::uint32_t i : movable)
+    size += std::max(std::abs(problem.lower[i]), std::abs(problem.upper[i]));
+  return std::isfinite(size) ? size
+                             : ALPHAPATH_DISPATCH(sum_and_size)(beta.data(), beta.size()).size;
+}
+
+/// Whether the gradient carries rounding of betas that are no longer there, and it may be felt.
+bool SmoState::is_rounded_by_the_past() const {
+  const double unit = std::numeric_limits<double>::epsilon() / 2;
+  if (unit * kernel_size * moved <= felt_share * options.tol)
+    return false;
+  return moved > past_to_present * ALPHAPATH_DISPATCH(sum_and_size)(beta.data(), beta.size()).size;
+}
+
 void SmoState::refresh() {
+  add_changes();
+  if (is_rounded_by_the_past())
+    gradient_from_scratch();
+}
+
+void SmoState::add_changes() {
   changed.resize(beta.size());
   change.resize(beta.size());
   const std::size_t n_changed = ALPHAPATH_DISPATCH(list_changes)(
@@ -99,6 +130,7 @@ void SmoState::refresh() {
   changed.resize(n_changed);
   result.n_refreshes += n_changed > few_rows;
   const auto [change_of_sum, size] = ALPHAPATH_DISPATCH(sum_and_size)(change.data(), n_changed);
+  moved += size;
   if (std::abs(change_of_sum) > rounding_of_sum * size)
     ALPHAPATH_DISPATCH(add_multiple)
   (change_of_sum, problem.kernel.offset().data(), beta.size(), gradient.data());
@@ -192,27 +224,51 @@ double SmoState::change_since(std::span<const double> before,
   return sum;
 }
 
-void SmoState::snap_to_bounds() {
-  // Betas far below their boxes (rows of huge norm) are rounded by their own size.
-  double largest = 0;
-  for (const std::uint32_t i : movable)
-    largest = std::max(largest, std::abs(beta[i]));
-  BoxEnds ends;
-  for (const std::uint32_t i : movable)
-    ends.look_at(beta[i], problem.lower[i], problem.upper[i], largest);
-  for (const std::uint32_t i : movable)
-    beta[i] = snap_to_box(beta[i], problem.lower[i], problem.upper[i], ends.rounding(), largest);
+bool SmoState::snap_to_bounds() {
+  const auto at = [&](std::size_t k) {
+    const std::uint32_t i = movable[k];
+    return Boxed{beta[i], problem.lower[i], problem.upper[i]};
+  };
+  const BoxRounding rounding(movable.size(), at);
+  bool has_moved = false;
+  for (std::size_t k = 0; k < movable.size(); ++k) {
+    const double snapped = rounding.snap(at(k));
+    has_moved |= snapped != beta[movable[k]];
+    beta[movable[k]] = snapped;
+  }
+  return has_moved;
+}
+
+void SmoState::measure() {
+  const double shift = offset_product();
+  std::vector<double> whole(gradient);
+  for (double& g : whole)
+    g += shift;
+  result.quality = measure_quality(problem, beta, whole, true);
 }
 
 SolveResult SmoState::finish(Status status) {
   restore_sum();
-  snap_to_bounds();
+  const std::vector<double> before = beta;
+  const bool has_moved = snap_to_bounds();
   refresh();
+  measure();
+  if (has_moved && status == Status::solved && result.quality.violation > options.tol) {
+    const double snapped = result.quality.violation;
+    const std::vector<double> at_bounds = std::exchange(beta, before);
+    refresh();
+    measure();
+    if (result.quality.violation >= snapped) {
+      beta = at_bounds;
+      refresh();
+      measure();
+    }
+  }
   const double shift = offset_product();
   for (double& g : gradient)
     g += shift;
   result.status = status;
-  result.quality = measure_quality(problem, beta, gradient, true);
+  admit_rounding(options.tol, result);
   result.beta = std::move(beta);
   result.gradient = std::move(gradient);
   result.solve_time = watch.seconds();

@@ -35,8 +35,8 @@ public:
   /// Brings the sum to its total by the moves that cost the objective least: whoever has the most
   /// favourable slope goes to its bound, and so on. Keeps the gradient up to date.
   void restore_sum_greedily();
-  /// Puts what only rounding keeps off a bound on it.
-  void snap_to_bounds();
+  /// Puts what only rounding keeps off a bound on it. Returns whether any moved.
+  bool snap_to_bounds();
   /// By how much the objective changed since beta was `before`, where the gradient was `slopes` up
   /// to a constant. The sum is the same, and the gradient up to date.
   double change_since(std::span<const double> before, std::span<const double> slopes) const;
@@ -85,7 +85,13 @@ private:
   void start_from(const StartPoint& start);
   void gradient_from_scratch();
   double offset_product() const;
+  double size_of_box() const;
+  bool is_rounded_by_the_past() const;
+  void add_changes();
+  void measure();
 
+  double kernel_size = 0; // of its stored values, at most
+  double moved = 0;       // |betas| that went into the gradient, and out again
   std::vector<double> reference;
   std::vector<std::size_t> changed; // room for refresh
   std::vector<double> change;

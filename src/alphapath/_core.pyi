@@ -140,6 +140,9 @@ class SolveResult:
     def kkt_violation(self) -> float: ...
 
     @property
+    def hidden(self) -> float: ...
+
+    @property
     def n_iter(self) -> int: ...
 
     @property
@@ -159,6 +162,9 @@ def solve_smo(problem: BoxProblem, beta: Annotated[NDArray[numpy.float64], dict(
 
 def solve_coordinate(problem: BoxProblem, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, options: SolveOptions) -> SolveResult:
     """Greedy coordinate descent without the equality constraint."""
+
+def slope_rounding(gram: object, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], has_equality: bool) -> float:
+    """How far slopes may be off because kernel values are doubles."""
 
 class LeaveOneOutResult:
     """One value for each instance left out."""
@@ -774,8 +780,10 @@ class PathWalker:
     def can_drive(self, adds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], removes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bool:
         """Whether betas of both signs are possible before and after."""
 
-    def quality(self) -> tuple[float, float, float, float]:
-        """(bias, objective, duality gap, KKT violation) of the present solution."""
+    def quality(self) -> tuple[float, float, float, float, float]:
+        """
+        (bias, objective, duality gap, KKT violation, rounding of slopes) of the present point.
+        """
 
     def walk(self, to: float, max_events: int, time_limit: float = 0.0) -> int:
         """Follow the path; the status is a PathStatus."""
@@ -808,6 +816,9 @@ class PathWalker:
 
     @property
     def n_margin(self) -> int: ...
+
+    @property
+    def past_rounding(self) -> float: ...
 
     @property
     def rounding_floor(self) -> float: ...

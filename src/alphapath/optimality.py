@@ -183,9 +183,9 @@ def duality_gap(problem: Problem, beta: FloatArray, gradient: FloatArray, bias: 
     return float(np.sum(own + best_response(problem, slope)))
 
 
-#: Shares of the width of a box: nearer to its end, only rounding keeps a beta off it; the second
-#: where nobody is further inside and some are at an end that is not 0. See BoxEnds of
-#: cpp/include/alphapath/box_problem.hpp.
+#: Shares of the width of a box, or of the largest |beta| where that is less: nearer to its end,
+#: only rounding keeps a beta off it; the second where no beta is further inside and some are at an
+#: end that is not 0. See BoxRounding of cpp/include/alphapath/quality.hpp.
 BOX_ROUNDING, BOX_ROUNDING_OF_ALL = 1e-13, 1e-11
 
 
@@ -193,13 +193,16 @@ def snap_to_box(beta: Any, lower: Any, upper: Any, xp: Any = np) -> Any:
     """Betas in their boxes, and on a bound or at 0 where only rounding keeps them off.
 
     One instance that seems free would set the bias, where all are bounded and the bias is the
-    middle of an interval. The instances are along the last axis; `xp` is the module of the arrays.
+    middle of an interval. All instances of the problem are along the last axis: rounding is
+    relative to the largest of their betas, which may be small beside every box. `xp` is the module
+    of the arrays.
     """
+    largest = xp.abs(beta).max(axis=-1, keepdims=True)
     width = upper - lower
-    width = xp.where(xp.isfinite(width), width, 0.0)
+    size = xp.where(xp.isfinite(width), xp.minimum(width, largest), 0.0)
 
     def snap(share: float) -> Any:
-        margin = share * width
+        margin = share * size
         snapped = xp.where(beta <= lower + margin, lower, beta)
         snapped = xp.where(snapped >= upper - margin, upper, snapped)
         return xp.where(xp.abs(snapped) <= margin, 0.0, snapped)

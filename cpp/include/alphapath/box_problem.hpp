@@ -8,11 +8,8 @@
 
 #include "alphapath/kernel_rows.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -27,41 +24,6 @@ struct BoxProblem {
   double total = 0;
 
   double ridge_of(std::size_t i) const { return ridge.empty() ? 0.0 : ridge[i]; }
-};
-
-/// Shares of the width of a box, or of the largest |beta| where that is less: nearer to its end,
-/// only rounding keeps a beta off it. The second holds where nobody is further inside: then their
-/// sum leaves them no choice but the ends, and what rounding of many betas adds up to is larger.
-inline constexpr double box_rounding = 1e-13, box_rounding_of_all = 1e-11;
-
-/// beta in its box, and on a bound or at 0 (the kink, where there is a tube) where only rounding
-/// keeps it off: one instance that seems free would set the bias, where all are bounded and the
-/// bias is the middle of an interval.
-inline double snap_to_box(double beta, double lower, double upper, double rounding = box_rounding,
-                          double largest = std::numeric_limits<double>::infinity()) {
-  const double margin =
-      std::isinf(upper - lower) ? 0.0 : rounding * std::min(upper - lower, largest);
-  if (beta <= lower + margin)
-    return lower;
-  return beta >= upper - margin ? upper : std::abs(beta) <= margin ? 0.0 : beta;
-}
-
-/// Whether all betas are at ends of their boxes but for rounding, and some at an end that is not 0:
-/// in boxes that are never felt (a huge C) betas are small beside the width, and free.
-class BoxEnds {
-public:
-  void look_at(double beta, double lower, double upper,
-               double largest = std::numeric_limits<double>::infinity()) {
-    const double at = snap_to_box(beta, lower, upper, box_rounding_of_all, largest);
-    has_free_ |= at != lower && at != upper && at != 0;
-    has_bounded_ |= at != 0 && (at == lower || at == upper);
-  }
-  double rounding() const {
-    return has_bounded_ && !has_free_ ? box_rounding_of_all : box_rounding;
-  }
-
-private:
-  bool has_free_ = false, has_bounded_ = false;
 };
 
 /// A feasible beta, with its gradient where the caller has it (empty: the solver computes it).
@@ -95,6 +57,7 @@ struct Quality {
   double objective = 0;
   double gap = 0;       // primal minus dual for this beta and this bias
   double violation = 0; // of the optimality conditions: LIBSVM's stopping quantity
+  double rounding = 0;  // of the slopes, which may hide as much of the violation
   double n_free = 0;    // instances strictly inside their boxes (and off the kink)
 };
 
@@ -102,6 +65,7 @@ struct SolveResult {
   std::vector<double> beta, gradient; // gradient of all instances, held-out ones included
   Status status = Status::solved;
   Quality quality;
+  double hidden = 0; // the part of quality.violation that only rounding may have put there
   std::int64_t n_iter = 0;
   std::int64_t n_free_set_solves = 0;
   std::int64_t n_bound_hits = 0;

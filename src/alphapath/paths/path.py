@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _core
 from ..optimality import snap_to_box
 from ..problem import FloatArray, Problem
 from ..solution import Solution, Status, make_solution
 from ..solvers import smo
 from .validation import ValidationCurve, make_curve
-from .walker import Place, polish
+from .walker import Place, judge, polish
 
 #: Betas held at once while a curve is computed (32 MiB of doubles).
 BLOCK_VALUES = 1 << 22
@@ -95,20 +96,9 @@ class Path:
     def beta_at(self, t: float) -> FloatArray:
         """The dual variables at t."""
         piece = self._piece_of(t)
-        places = self._places_of(piece)
         weights = self.weights_at(t)
-        beta = np.where(places == Place.ABOVE, self.problem.upper_scale * weights, 0.0)
-        below = places == Place.BELOW
-        beta[below] = (self.problem.lower_scale * weights)[below]
-        own = self._members_of(piece)
-        members = self.pieces["members"][own]
-        values = (
-            self.pieces["beta"][own]
-            + (t - self.pieces["tau"][piece]) * (self.pieces["beta_rate"][own])
-        )
-        lower = (self.problem.lower_scale * weights)[members]
-        upper = (self.problem.upper_scale * weights)[members]
-        beta[members] = snap_to_box(values, lower, upper)
+        lower, upper = self.problem.lower_scale * weights, self.problem.upper_scale * weights
+        beta: FloatArray = snap_to_box(self._beta_in(piece, t), lower, upper)
         return beta
 
     def bias_at(self, t: float, beta: FloatArray | None = None) -> float:
@@ -143,7 +133,12 @@ class Path:
             "n_iter": 0,
             "n_breakpoints": self.n_pieces,
         }
-        return make_solution(problem, beta, gradient, counts)
+        solution = make_solution(problem, beta, gradient, counts)
+        rounding = _core.slope_rounding(view.gram, beta, problem.has_equality)
+        scale = float(np.abs(problem.targets).max())
+        status, violation = judge(solution.info.kkt_violation, rounding, scale)
+        info = replace(solution.info, status=status, kkt_violation=violation)
+        return replace(solution, info=info)
 
     def decision_function(self, X: Any, t: float) -> FloatArray:
         """f(X) of the model at t."""

@@ -192,7 +192,8 @@ class Walker:
         if status is PathStatus.INTERRUPTED:
             raise KeyboardInterrupt
         native = self.native
-        if status is PathStatus.ARRIVED and native.counts.n_steps - self._n_checked <= STEPS_ALONE:
+        is_recent = native.counts.n_steps - self._n_checked <= STEPS_ALONE
+        if status is PathStatus.ARRIVED and is_recent and self.is_exact(native.past_rounding):
             return
         self.confirm(status)
 
@@ -253,10 +254,17 @@ class Walker:
 
     def describe(self, work: Work) -> tuple[float, Info]:
         """(bias, quality of the present solution and the work that it took)."""
-        bias, objective, gap, violation = self.native.quality()
-        is_good = violation <= TOO_MUCH * self.native.target_scale
-        status = Status.SOLVED if is_good else Status.STALLED
+        bias, objective, gap, violation, rounding = self.native.quality()
+        status, violation = judge(violation, rounding, self.native.target_scale)
         return bias, Info(status, objective, gap, violation, **work.as_fields())
+
+
+def judge(violation: float, rounding: float, target_scale: float) -> tuple[Status, float]:
+    """(status, violation) of a point of a path, with what rounding of its slopes may hide."""
+    limit = TOO_MUCH * target_scale
+    if rounding > limit:
+        return Status.STALLED, violation + 2.0 * rounding  # of two slopes
+    return (Status.SOLVED if violation <= limit else Status.STALLED), violation
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -123,7 +123,11 @@ def wrap_result(problem: Problem, result: Any, n_rows_before: int) -> Solution:
     beta, gradient = result.beta, result.gradient
     # Nobody else holds these arrays: read-only, the Solution shares instead of copying them.
     beta.flags.writeable = gradient.flags.writeable = False
-    return make_solution(problem, beta, gradient, counts)
+    solution = make_solution(problem, beta, gradient, counts)
+    if result.hidden == 0.0:
+        return solution
+    violation = solution.info.kkt_violation + result.hidden
+    return replace(solution, info=replace(solution.info, kkt_violation=violation))
 
 
 def run(
