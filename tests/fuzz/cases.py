@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
+
 Outcome = Literal["passed", "skipped", "failed", "hung", "crashed"]
 
 TESTS = Path(__file__).parent
@@ -47,8 +49,6 @@ def quiet() -> Iterator[None]:
 
 def is_ours(warning: warnings.WarningMessage) -> bool:
     """Whether the library meant to warn: in a sentence, by a category that says of what."""
-    from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
-
     is_sentence = str(warning.message).rstrip().endswith((".", ")"))
     return issubclass(warning.category, (ConvergenceWarning, FitFailedWarning)) and is_sentence
 

@@ -75,7 +75,8 @@ def run_cases(
             patience = min(worker.deadline for worker in workers) - time.monotonic()
             ready = wait([worker.pipe for worker in workers], timeout=max(0.0, patience))
             for worker in list(workers):
-                has_answer = worker.pipe in ready
+                # A new worker's start may have taken the time in which this one answered.
+                has_answer = worker.pipe in ready or worker.pipe.poll()
                 if not has_answer and worker.deadline > time.monotonic():
                     continue
                 result, is_alive = _take_answer(worker, time_limit, has_answer)
