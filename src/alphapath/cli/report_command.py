@@ -13,6 +13,7 @@ from typing import Any
 
 from ..report.html import render
 from ..report.record import check_record, record_search
+from ..search.result import UNFINISHED
 from .output import print_facts
 from .text_file import fault, open_text
 
@@ -33,7 +34,7 @@ def run(options: Any) -> int:
     record = read_record(options.file)
     options.output.write_text(render(record), encoding="utf-8")
     status = record["cv_results"].get("status", [])
-    n_done = sum(one != "not_run" for one in status)
+    n_done = sum(one not in UNFINISHED for one in status)
     print_facts([("finished", f"{n_done} of {len(status)} cells"), ("written", options.output)])
     return 0
 

@@ -196,7 +196,8 @@ def show(data: Data, scale: str, record: dict[str, Any], files: list[str]) -> No
     )
     if order:
         show_best(results, order, n_splits(record))
-    n_solved = len(order) * n_splits(record)
+    n_done = results.get("n_splits_done", [n_splits(record)] * len(results["params"]))
+    n_solved = int(np.sum(n_done))
     n_iter = int(np.sum(results["n_iter"]))
     rows = [
         ("data", describe(data, scale)),
@@ -204,6 +205,10 @@ def show(data: Data, scale: str, record: dict[str, Any], files: list[str]) -> No
     ]
     if not order:
         rows.append(("best", f"none of the {len(results['params'])} cells was finished"))
+    if "best_so_far" in record:
+        best = record["best_so_far"]
+        of = f"{best['n_splits']} of {n_splits(record)} folds"
+        rows.append(("best so far", f"{params_text(best['params'])}: {best['mean']:.4f} on {of}"))
     if "n_iter_cold" in record:
         rows.append(("iterations from zero", record["n_iter_cold"]))
     if "best" in record:

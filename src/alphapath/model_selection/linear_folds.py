@@ -172,8 +172,13 @@ class LinearFolds:
 
     def walk(self, factors: Sequence[float], wanted: Wanted) -> Iterator[Visit]:
         """Every fold at every C, ascending within a fold."""
-        for group in self.groups():
-            yield from self.walk_group(group, factors, wanted)
+        groups = self.groups()
+        for number, group in enumerate(groups):
+            part = wanted
+            if wanted.deadline is not None:  # an equal share of the time that is left
+                share = (wanted.deadline - time.time()) / (len(groups) - number)
+                part = replace(wanted, deadline=time.time() + share)
+            yield from self.walk_group(group, factors, part)
 
     def walk_group(
         self, group: Sequence[int], factors: Sequence[float], wanted: Wanted

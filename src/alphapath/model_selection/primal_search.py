@@ -70,23 +70,22 @@ class PrimalWork:
         self, chain: Chain, neighbour: Neighbour | None = None
     ) -> dict[str, NDArray[Any]] | None:
         """The arrays of a chain; None where the time is over. No chain has a neighbour here."""
-        if self._is_late():
+        end = self.setting.shares.end_of(chain)
+        if end is not None and time.time() >= end:
             return None
         result = ChainResult(chain)
         seeds = np.full(chain.shape, "", dtype=object)
         try:
-            self._solve(chain, result, seeds)
+            self._solve(chain, result, seeds, end)
         except Exception as error:
             if self.setting.judge.error_score == "raise":
                 raise
             result.refuse(range(len(chain.folds)), error)
         return result.arrays() | {"seed": seeds.astype(str)}
 
-    def _is_late(self) -> bool:
-        deadline = self.setting.deadline
-        return deadline is not None and time.time() >= deadline
-
-    def _solve(self, chain: Chain, result: ChainResult, seeds: NDArray[Any]) -> None:
+    def _solve(
+        self, chain: Chain, result: ChainResult, seeds: NDArray[Any], end: float | None
+    ) -> None:
         setting, begin = self.setting, time.perf_counter()
         model = setting.models[chain.model].estimator
         rows = ChainRows(setting, chain, model)
@@ -102,7 +101,7 @@ class PrimalWork:
             is_alone=rows.head is not None,
             has_train=setting.judge.wants_train,
             is_sign_enough=bool(setting.judge.metrics),
-            deadline=setting.deadline,
+            deadline=end,
         )
         for k, h, fits in folds.walk(chain.factors, wanted):
             infos = [fit.info for fit in fits]

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import effective_n_jobs
 from sklearn import svm
 from sklearn.base import _fit_context, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
@@ -28,12 +29,13 @@ from ..search.digest import digest
 from ..search.journal import Journal
 from ..search.outline import describe_search, write_outline
 from ..search.plan import Plan, make_plan
-from ..search.result import NOT_RUN, SearchTable
+from ..search.result import SearchTable, find_best_so_far
 from ..search.runner import run_chains
+from ..search.time_shares import TimeShares
 from ..solution import Status
 from .own import OWN, PRIMAL, as_searched, last_step, on_device, replace_last
 from .primal_search import PrimalWork, plan_primal
-from .search_format import as_out, make_groups
+from .search_format import as_out, goes_by_fold, make_groups
 from .search_grid import Grid
 from .search_progress import Progress
 from .search_rows import SearchData
@@ -87,8 +89,10 @@ class SVMSearchCV(BaseSearchCV):
         Bytes (or "200MB") for kernels, in each process; None for the estimator's, or a share of
         the RAM.
     time_limit : float or None, default=None
-        Seconds for the whole search without the refit; cells for which they do not suffice are
-        not run. The limit of a single solve is the estimator's `time_limit`.
+        Seconds for the whole search without the refit. The folds of a kernel share them, smallest C
+        first, so that candidates are complete early; those for which the time does not suffice
+        are not run, or on some folds only. With a journal, folds are finished one after the other.
+        The limit of a single solve is the estimator's `time_limit`.
     verbose : int, default=0
         1 shows progress.
     device : {"cpu", "cuda", "auto"} or None, default=None
@@ -100,8 +104,11 @@ class SVMSearchCV(BaseSearchCV):
     ----------
     cv_results_ : dict
         All keys of GridSearchCV. Besides, for each candidate: `n_iter` (iterations of all folds),
-        `seed` (the seeds used), `duality_gap` (the largest of the folds) and `status` ("solved";
-        "not_run" where time or Ctrl-C ended the search, with nan as the score).
+        `seed` (the seeds used), `duality_gap` (the largest of the folds) and `status` ("solved").
+        Where time or Ctrl-C ended the search, the status of a candidate is "partial" if it was run
+        on some folds, whose scores are in `split<k>_test_<metric>`, or "not_run"; its mean score is
+        nan, so that it is not ranked. Such a search also has `n_splits_done` and
+        `partial_mean_test_<metric>`, the mean over those folds.
     best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_, \
 multimetric_, classes_, n_features_in_, feature_names_in_
         As in GridSearchCV.
@@ -257,14 +264,15 @@ multimetric_, classes_, n_features_in_, feature_names_in_
             if self.error_score == "raise":
                 raise ValueError(error)
             table.refuse(row, error)
-        groups = make_groups(grid, data.splits)
+        by_fold = goes_by_fold(grid, data)
+        groups = make_groups(grid, data.splits, by_fold)
         is_primal = isinstance(last_step(self.estimator)[1], PRIMAL)
         if is_primal:
             plan = plan_primal(groups, grid.models, self.plan, self.seeding)
         else:
             plan = make_plan(groups, self.plan, self.seeding)
-        deadline = None if self.time_limit is None else time.time() + self.time_limit
-        setting = Setting(data, grid.heads, last_step(self.estimator), grid.models, judge, deadline)
+        shares = self._share_time(len(data.splits), by_fold)
+        setting = Setting(data, grid.heads, last_step(self.estimator), grid.models, judge, shares)
         self.plan_ = plan
         progress.begin(plan)
         journal = self._open_journal(data, grid, plan)
@@ -285,6 +293,16 @@ multimetric_, classes_, n_features_in_, feature_names_in_
             if journal is not None:
                 journal.close()
         progress.end_search()
+
+    def _share_time(self, n_folds: int, by_fold: bool) -> TimeShares:
+        """The time limit, for all folds alike.
+
+        With a journal chains are finished one after the other: it keeps none that were cut, and the
+        next run of the search goes on behind those that are finished.
+        """
+        deadline = None if self.time_limit is None else time.time() + self.time_limit
+        n_shared = n_folds if self.journal is None else 1
+        return TimeShares(deadline, n_shared, effective_n_jobs(self.n_jobs), by_fold)
 
     def _open_journal(self, data: SearchData, grid: Grid, plan: Plan) -> Journal | None:
         """The journal, bound to this very search; None where none is wanted."""
@@ -315,7 +333,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         is_cut: bool,
     ) -> None:
         """Set cv_results_ and what is best."""
-        self._report(table)
+        self._report(table, candidates)
         names = [name.removeprefix("test_") for name in table.scores if name.startswith("test_")]
         names = names or list(getattr(scorers, "_scorers", ["score"]))
         self.multimetric_ = names != ["score"] or isinstance(scorers, _MultimetricScorer)
@@ -329,8 +347,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
             refit_metric = self.refit
         self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
         self.cv_results_ = results
-        is_done = (table.status != NOT_RUN).all(axis=1)
-        if (self.refit or not self.multimetric_) and is_done.any():
+        if (self.refit or not self.multimetric_) and table.is_done.any():
             self._choose(results, refit_metric)
 
     def _choose(self, results: dict[str, Any], refit_metric: str) -> None:
@@ -339,21 +356,15 @@ multimetric_, classes_, n_features_in_, feature_names_in_
             self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
         self.best_params_ = results["params"][self.best_index_]
 
-    def _report(self, table: SearchTable) -> None:
+    def _report(self, table: SearchTable, candidates: Sequence[dict[str, Any]]) -> None:
         """Warn of what failed, was not run or did not converge; raise where all failed."""
         if table.errors:
             n = table.shape[0] * table.shape[1]
             cells: list[dict[str, Any]] = [{"fit_error": error} for error in table.errors.values()]
             cells += [{"fit_error": None}] * (n - len(cells))
             _warn_or_raise_about_fit_failures(cells, self.error_score)
-        n_late = int((table.status == NOT_RUN).any(axis=1).sum())
-        if n_late:
-            warnings.warn(
-                f"{n_late} of {table.shape[0]} candidates were not run on every fold; their status "
-                f"is 'not_run' and their score nan.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        if not table.is_complete:
+            warnings.warn(describe_cut(table, candidates), ConvergenceWarning, stacklevel=3)
         unsolved = (Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.STALLED)
         n_unsolved = int(np.isin(table.status, [int(s) for s in unsolved]).sum())
         if n_unsolved:
@@ -383,3 +394,22 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         self.best_estimator_ = fitted
         if hasattr(fitted, "feature_names_in_"):
             self.feature_names_in_ = fitted.feature_names_in_
+
+
+def describe_cut(table: SearchTable, candidates: Sequence[dict[str, Any]]) -> str:
+    """What a search that was cut has not run, and what is best so far where nothing is complete."""
+    text = (
+        f"{np.count_nonzero(~table.is_done)} of {table.shape[0]} candidates were not run on every "
+        f"fold; their status is 'partial' or 'not_run' and their mean score nan."
+    )
+    means = table.partial_means()
+    if table.is_done.any() or len(means) != 1:
+        return text
+    (mean,) = means.values()
+    best = find_best_so_far(table.n_done, mean)
+    if best is None:
+        return text
+    return (
+        f"{text} No candidate is complete; best so far is {candidates[best]}, with a mean score of "
+        f"{mean[best]:.4g} on {table.n_done[best]} of {table.shape[1]} folds."
+    )

@@ -6,19 +6,38 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import _num_samples
 
 from ..estimators.devices import is_on_gpu
 from ..search.plan import Group
 from ..search.result import SearchTable
-from .search_grid import Grid
-from .search_rows import has_own_kernels
+from .own import PRIMAL
+from .search_grid import Grid, Model
+from .search_rows import SearchData, has_own_kernels
 
 #: So few rows are solved faster than a chain is begun: all folds are then one chain.
 SMALL, MANY_FOLDS = 1500, 20
 
 
-def make_groups(grid: Grid, splits: Sequence[Any]) -> list[Group]:
-    """The cells of every model, so ordered that what is shared is needed in one stretch."""
+def goes_by_fold(grid: Grid, data: SearchData) -> bool:
+    """Whether all kernels of a fold are run before those of the next fold.
+
+    That is for folds with preprocessing, whose rows and products are then made once, where there is
+    no room to keep those of all folds. Else the folds of one kernel follow one another, so that
+    cells are complete early; models trained in the primal keep nothing of a fold.
+    """
+    has_heads = any(head is not None for head in grid.heads)
+    n = _num_samples(data.X)
+    is_gpu = any(is_on_gpu(getattr(model.estimator, "_device", "cpu"), n) for model in grid.models)
+    is_primal = any(isinstance(model.estimator, PRIMAL) for model in grid.models)
+    return has_heads and not is_primal and (is_gpu or not data.kept_bytes)
+
+
+def make_groups(grid: Grid, splits: Sequence[Any], by_fold: bool = False) -> list[Group]:
+    """The cells of every model, so ordered that what is shared is needed in one stretch.
+
+    `by_fold`: behind preprocessing, all kernels of a fold come before the next fold.
+    """
     everything = tuple(range(len(splits)))
     n = sum(part.size for part in splits[0])
     is_small = n <= SMALL and len(splits) <= MANY_FOLDS
@@ -36,7 +55,15 @@ def make_groups(grid: Grid, splits: Sequence[Any]) -> list[Group]:
             groups.append((model, model.as_group(number, everything, **traits)))
         else:
             groups += [(model, model.as_group(number, (fold,), **traits)) for fold in everything]
-    groups.sort(key=lambda item: (item[0].head, item[1].folds[0], item[0].kernel))
+
+    def place(item: tuple[Model, Group]) -> tuple[int, ...]:
+        model, group = item
+        head, fold, kernel = model.head, group.folds[0], model.kernel
+        if isinstance(model.estimator, PRIMAL):  # models share no kernel matrix
+            return head, group.model, fold
+        return (head, fold, kernel) if by_fold else (head, kernel, fold)
+
+    groups.sort(key=place)
     return [group for _, group in groups]
 
 

@@ -26,11 +26,19 @@ from ..estimators.base import BaseSVM
 from ..estimators.devices import make_store
 from ..estimators.parts import Parts, divide
 from ..gpu import DeviceStore
-from ..kernels import Kernel
+from ..kernels import Kernel, parse_memory_limit
+from ..kernels.policy import row_bytes
 from ..problem import FloatArray
 from ..search.shelf import Shelf
 from .fold_sets import FoldSets, Split
 from .search_grid import Model, identify
+
+#: Matrices that the rows of a fold with preprocessing may hold at a time: products and kernels.
+N_MATRICES = 4
+
+#: Bytes that the rows of all folds with preprocessing may take together, at most the memory limit,
+#: for them to be kept; else all kernels of a fold are run before the next fold.
+MAX_KEPT_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,18 @@ class SearchData:
     fit_params: Mapping[str, Any]
     splits: Sequence[Split]
     memory_limit: Any
+
+    def fold_bytes(self, fold: int) -> int:
+        """Bytes that the rows of a fold behind its preprocessing may take, with their kernels."""
+        n = sum(part.size for part in self.splits[fold])
+        return min(N_MATRICES * n * row_bytes(n, "float64"), parse_memory_limit(self.memory_limit))
+
+    @property
+    def kept_bytes(self) -> int:
+        """What the rows of all folds take where all of them are kept; 0 where they are not."""
+        total = sum(map(self.fold_bytes, range(len(self.splits))))
+        most = min(MAX_KEPT_BYTES, parse_memory_limit(self.memory_limit))
+        return total if total <= most else 0
 
     def fold_params(self, fold: int) -> dict[str, Any]:
         """The parameters of fit on the training rows of a fold."""

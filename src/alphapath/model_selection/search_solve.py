@@ -18,6 +18,7 @@ from ..problem import FloatArray, Problem
 from ..search.chain_result import ChainResult
 from ..search.neighbours import Edge, Neighbour, link_steps
 from ..search.node import NEIGHBOUR, ROOT, Chain, Step
+from ..search.time_shares import TimeShares
 from ..solvers.class_pairs import solve_class_pairs
 from ..solvers.native import Limits
 from ..solvers.sequence import SequenceSolution, solve_sequence
@@ -53,8 +54,8 @@ class Setting:
         Name and given estimator of the last step.
     models : sequence of Model
     judge : Judge
-    deadline : float or None
-        Of time.time(), for the whole search.
+    shares : TimeShares
+        Of the time limit of the whole search.
     """
 
     data: SearchData
@@ -62,13 +63,14 @@ class Setting:
     last: tuple[str, Any]
     models: Sequence[Model]
     judge: Judge
-    deadline: float | None
+    shares: TimeShares
 
 
 class ChainSolver:
     """The solves of one chain on one kernel, and their scores.
 
-    `neighbour` has what the chain on the kernel before left, and takes what this one leaves.
+    `neighbour` has what the chain on the kernel before left, and takes what this one leaves;
+    `end` is when it must end, of time.time().
     """
 
     def __init__(
@@ -78,9 +80,12 @@ class ChainSolver:
         model: Model,
         rows: SearchRows,
         neighbour: Neighbour | None = None,
+        end: float | None = None,
     ) -> None:
         self.setting, self.chain, self.model = setting, chain, model
-        self.rows, self.neighbour = rows, neighbour
+        self.rows, self.neighbour, self.end = rows, neighbour, end
+        #: Whether Ctrl-C cut the solves; those that are left then end at once.
+        self.is_interrupted = False
         #: The numbers of the chain's folds on these rows.
         self.local = [0] if rows.head is not None else list(chain.folds)
         self.sets = rows.sets(model)
@@ -121,8 +126,7 @@ class ChainSolver:
                 known=known,
                 total_time_limit=self._seconds_left(),
             )
-            if solved.is_interrupted:
-                raise KeyboardInterrupt
+            self._notice(solved.is_interrupted)
             if len(solved):
                 result.count(steps, solved, self.position)
             for fold in folds:
@@ -157,8 +161,7 @@ class ChainSolver:
             limits=self._limits(),
             total_time_limit=self._seconds_left(),
         )
-        if solved.is_interrupted:
-            raise KeyboardInterrupt
+        self._notice(solved.is_interrupted)
         sizes = parts.pairs.sizes(weights)[:, native.rows]
         result.count_pairs(steps, solved, sizes, self.position)
         for h in good:
@@ -197,8 +200,12 @@ class ChainSolver:
         return Limits(svm.tol, svm.max_iter, svm.time_limit)
 
     def _seconds_left(self) -> float | None:
-        deadline = self.setting.deadline
-        return None if deadline is None else max(deadline - time.time(), 1e-6)
+        return None if self.end is None else max(self.end - time.time(), 1e-6)
+
+    def _notice(self, is_interrupted: bool) -> None:
+        """After Ctrl-C what is left of the chain is given no time."""
+        if is_interrupted:
+            self.is_interrupted, self.end = True, 0.0
 
     def score(self, gamma: float, kernel: Any, good: Sequence[int], result: ChainResult) -> float:
         """Enter the scores of every fold; returns the seconds that took."""

@@ -12,7 +12,6 @@ from sklearn.utils.validation import _num_samples
 
 from ..estimators.devices import is_on_gpu
 from ..kernels import parse_memory_limit
-from ..kernels.policy import row_bytes
 from ..search.chain_result import ChainResult
 from ..search.neighbours import Neighbour
 from ..search.node import Chain
@@ -24,9 +23,6 @@ from .search_solve import ChainSolver, Setting
 #: Kernels that are worked on at a time on a device, where its memory holds them: the few problems
 #: that take longest leave most of it idle.
 KERNELS_AT_A_TIME = 8
-
-#: Matrices that the rows of a fold with preprocessing may hold at a time: products and kernels.
-N_MATRICES = 4
 
 _resident: SearchWork | None = None
 _resident_lock = threading.Lock()
@@ -41,8 +37,9 @@ class SearchWork:
         self._shared: SearchRows | None = None
         self._lock = threading.Lock()
         #: Rows of folds with preprocessing.
-        self._limit = parse_memory_limit(setting.data.memory_limit)
-        self._folds = Shelf(self._limit)
+        limit = parse_memory_limit(setting.data.memory_limit)
+        room = 0 if setting.shares.goes_by_fold else setting.data.kept_bytes
+        self._folds = Shelf(limit, room)
 
     @property
     def n_threads(self) -> int | None:
@@ -70,30 +67,32 @@ class SearchWork:
 
         `neighbour` has what the chain on the kernel before left, and takes what this one leaves.
         """
-        if self.setting.deadline is not None and time.time() >= self.setting.deadline:
+        end = self.setting.shares.end_of(chain)
+        if end is not None and time.time() >= end:
             return None
         result = ChainResult(chain)
         if all(head is None for head in self.setting.heads):
             # Rows that no candidate could use are refused as such, and not candidate by candidate.
             self._find_shared(self.setting.models[chain.model], chain.head)
         try:
-            self._with_rows(chain, result, neighbour)
+            self._with_rows(chain, result, neighbour, end)
         except Exception as error:
             if self.setting.judge.error_score == "raise":
                 raise
             result.refuse(range(len(chain.folds)), error)
         return result.arrays()
 
-    def _with_rows(self, chain: Chain, result: ChainResult, neighbour: Neighbour | None) -> None:
+    def _with_rows(
+        self, chain: Chain, result: ChainResult, neighbour: Neighbour | None, end: float | None
+    ) -> None:
         model = self.setting.models[chain.model]
         head = self.setting.heads[chain.head]
         if head is None:
             rows = self._find_shared(model, chain.head)
-            self._solve(ChainSolver(self.setting, chain, model, rows, neighbour), result)
+            self._solve(ChainSolver(self.setting, chain, model, rows, neighbour, end), result)
             return
         (fold,) = chain.folds
-        n = sum(part.size for part in self.setting.data.splits[fold])
-        size = min(N_MATRICES * n * row_bytes(n, "float64"), self._limit)
+        size = self.setting.data.fold_bytes(fold)
 
         def make() -> SearchRows:
             rows = fold_rows(self.setting.data, head, self.setting.last, model.estimator, fold)
@@ -101,7 +100,7 @@ class SearchWork:
             return self._with_products(rows, chain.head)
 
         def solve(rows: SearchRows) -> None:
-            self._solve(ChainSolver(self.setting, chain, model, rows, neighbour), result)
+            self._solve(ChainSolver(self.setting, chain, model, rows, neighbour, end), result)
 
         self._folds.use((chain.head, fold), size, make, solve)
 
@@ -139,6 +138,10 @@ class SearchWork:
             solver.solve(view, good, result)
             score_time = solver.score(gamma, kernel, good, result)
             result.share_time(time.perf_counter() - begin - score_time)
+            if solver.is_interrupted:
+                interrupt = KeyboardInterrupt()
+                interrupt.partial = result.arrays()  # type: ignore[attr-defined]
+                raise interrupt
 
         rows.shelf.use(
             # Problems on a device take room as well: there every model is counted.

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..search.result import UNFINISHED
 from ..version import __version__
 from . import svg, svg_curve
 from .html_curve import curve_section
@@ -118,7 +119,7 @@ def contents(sections: Sequence[str]) -> str:
 def summary(record: Mapping[str, Any]) -> str:
     status = record["cv_results"].get("status")
     n_cells = len(record["cv_results"]["params"])
-    n_done = n_cells if status is None else sum(one != "not_run" for one in status)
+    n_done = n_cells if status is None else sum(one not in UNFINISHED for one in status)
     n_folds = n_splits(record)
     cards = []
     if "chosen" in record or "best" in record:
@@ -132,6 +133,12 @@ def summary(record: Mapping[str, Any]) -> str:
                 f"mean of {n_folds} folds, standard error",
             )
         )
+    if "best_so_far" in record:
+        best = record["best_so_far"]
+        note = (
+            f"best so far: mean score {best['mean']:.4f} on {best['n_splits']} of {n_folds} folds"
+        )
+        cards.append((params_text(best["params"]), note))
     if n_done < n_cells:
         note = "of the grid is done: this report is of an unfinished search"
         cards.append((f"{n_done} of {n_cells} cells", note))

@@ -17,6 +17,7 @@ import numpy as np
 from ..search.node import NEIGHBOUR
 from ..search.one_standard_error import mean_and_error, one_standard_error
 from ..search.outline import JournaledSearch, describe_search, one_line, read_search
+from ..search.result import find_best_so_far
 from ..version import __version__
 from .curve_record import record_curve
 from .data_facts import find_facts
@@ -71,6 +72,8 @@ def record_search(
         record["simplest"] = candidate(results, one_standard_error(results, metric=metric), metric)
         if hasattr(search, "best_index_"):
             record["chosen"] = candidate(results, int(search.best_index_), metric)
+    elif f"partial_mean_test_{metric}" in results:
+        record |= best_so_far(results, metric)
     if validation_path is not None:
         found = validation_path
         record["path"] = found if isinstance(found, dict) else record_curve(found)
@@ -122,6 +125,16 @@ def candidate(results: Mapping[str, Any], index: int, metric: str) -> dict[str, 
     mean, error = mean_and_error(results, metric)
     own = {"index": index, "params": results["params"][index]}
     return own | {"mean": float(mean[index]), "error": float(error[index])}
+
+
+def best_so_far(results: Mapping[str, Any], metric: str) -> dict[str, Any]:
+    """The best of candidates none of which is complete; empty where none has a score."""
+    mean, n_done = results[f"partial_mean_test_{metric}"], results["n_splits_done"]
+    best = find_best_so_far(n_done, mean)
+    if best is None:
+        return {}
+    own = {"index": best, "params": results["params"][best], "mean": float(mean[best])}
+    return {"best_so_far": own | {"n_splits": int(n_done[best])}}
 
 
 def check_record(record: Any, name: str) -> dict[str, Any]:

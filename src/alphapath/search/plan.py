@@ -145,7 +145,8 @@ def make_plan(groups: Sequence[Group], plan: str = "auto", seeding: str = "auto"
 
 
 def neighbouring(groups: Sequence[Group], plan: str) -> Iterator[Sequence[Group]]:
-    """The groups in runs of linked kernels, gamma ascending; most are alone.
+    """The groups in runs of linked kernels, gamma ascending; most are alone. A run comes where the
+    first of its groups is.
 
     Kernels are linked where the plan says so, or by the rule of "auto": few values of C, few rows,
     and one group a kernel, since others would need the same matrix at another time.
@@ -159,10 +160,12 @@ def neighbouring(groups: Sequence[Group], plan: str) -> Iterator[Sequence[Group]
         has_neighbours = is_linked and group.family is not None
         key = (group.family, group.folds, group.factors) if has_neighbours else number
         families.setdefault(key, []).append(group)
+    order = {id(group): number for number, group in enumerate(groups)}
+    runs: list[Sequence[Group]] = []
     for family in families.values():
         family.sort(key=lambda group: group.gamma)
-        for first in range(0, len(family), MAX_UNIT):
-            yield family[first : first + MAX_UNIT]
+        runs += [family[first : first + MAX_UNIT] for first in range(0, len(family), MAX_UNIT)]
+    yield from sorted(runs, key=lambda run: min(order[id(group)] for group in run))
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,12 @@ from .node import Arrays, Chain
 #: The status of a cell whose training set or parameters were refused, and of one not run.
 REFUSED, NOT_RUN = -1, -2
 
+#: The status in words of a candidate that was run on some folds only.
+PARTIAL = "partial"
+
+#: Statuses in words of candidates that lack folds: their mean score is nan.
+UNFINISHED = frozenset({PARTIAL, "not_run"})
+
 #: Most telling first: the status of a cell is the first that any of its folds has.
 STATUS_ORDER = (
     NOT_RUN,
@@ -88,19 +94,50 @@ class SearchTable:
         self.errors |= {(row, fold): error for fold in range(self.shape[1])}
 
     @property
+    def n_done(self) -> NDArray[np.int64]:
+        """The number of folds that each candidate was run on."""
+        return np.asarray((self.status != NOT_RUN).sum(axis=1))
+
+    @property
+    def is_done(self) -> NDArray[np.bool_]:
+        """Whether a candidate was run on every fold."""
+        return np.asarray(self.n_done == self.shape[1])
+
+    @property
     def is_complete(self) -> bool:
-        """Whether every cell was run on every fold."""
-        return not (self.status == NOT_RUN).any()
+        """Whether every candidate was run on every fold."""
+        return bool(self.is_done.all())
 
     def cell_status(self) -> Sequence[str]:
-        """One status a candidate, in words."""
+        """One status per candidate, in words."""
         rank = {int(status): k for k, status in enumerate(STATUS_ORDER)}
         found = [min(set(row), key=rank.__getitem__) for row in self.status.tolist()]
-        return [STATUS_NAMES[status] for status in found]
+        names = [STATUS_NAMES[status] for status in found]
+        is_partial = ~self.is_done & (self.n_done > 0)
+        return [PARTIAL if cut else name for cut, name in zip(is_partial, names, strict=True)]
+
+    def partial_means(self) -> dict[str, FloatArray]:
+        """The mean test scores over the folds that each candidate was run on; nan for none."""
+        is_run, n_done = self.status != NOT_RUN, self.n_done
+        means = {}
+        for name, values in self.scores.items():
+            if name.startswith("test_"):
+                total = np.where(is_run, values, 0.0).sum(axis=1)
+                blank = np.full(self.shape[0], np.nan)
+                means[name] = np.divide(total, n_done, out=blank, where=n_done > 0)
+        return means
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """What a search reports of each candidate besides scores and times."""
-        return {
+        """What a search reports of each candidate besides scores and times.
+
+        A search that was cut also reports how many folds each candidate was run on, and the mean
+        scores over those.
+        """
+        cut: dict[str, NDArray[Any]] = {}
+        if not self.is_complete:
+            cut["n_splits_done"] = self.n_done
+            cut |= {f"partial_mean_{name}": mean for name, mean in self.partial_means().items()}
+        return cut | {
             "n_iter": self.n_iter.sum(axis=1),
             "seed": np.array(
                 ["+".join(sorted(set(row) - {""})) for row in self.seed.tolist()], dtype=object
@@ -108,3 +145,15 @@ class SearchTable:
             "duality_gap": self.duality_gap.max(axis=1),
             "status": np.array(self.cell_status(), dtype=object),
         }
+
+
+def find_best_so_far(n_done: NDArray[np.int64], mean: FloatArray) -> int | None:
+    """The best candidate of those that were run on the most folds; None where none has a score.
+
+    Others were scored on fewer rows, so that their means do not compare.
+    """
+    is_known = ~np.isnan(mean)
+    if not is_known.any():
+        return None
+    is_known &= n_done == n_done[is_known].max()
+    return int(np.argmax(np.where(is_known, mean, -np.inf)))

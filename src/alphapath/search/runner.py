@@ -52,7 +52,8 @@ class Journal(Protocol):
 class Work(Protocol):
     """What solves a chain: picklable, and None where the time is over.
 
-    In a unit of several chains, `neighbour` goes from one to the next.
+    In a unit of several chains, `neighbour` goes from one to the next. A KeyboardInterrupt may
+    have the arrays of what was solved as its attribute `partial`.
     """
 
     def __call__(self, chain: Chain, neighbour: Neighbour | None, /) -> Arrays | None: ...
@@ -135,7 +136,12 @@ def run_unit(
     for chain in unit:
         if on_begin is not None:
             on_begin(chain)
-        yield chain, work(chain, neighbour)
+        try:
+            arrays = work(chain, neighbour)
+        except KeyboardInterrupt as interrupt:
+            yield chain, getattr(interrupt, "partial", None)
+            raise
+        yield chain, arrays
 
 
 def _run_parallel(

@@ -32,10 +32,13 @@ class Shelf:
     ----------
     limit : int
         Bytes that things in use may take together; one is always allowed, whatever its size.
+    room_for_idle : int
+        Bytes up to which things stay that nobody uses, besides the last one; the least recently
+        used go first.
     """
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
+    def __init__(self, limit: int, room_for_idle: int = 0) -> None:
+        self.limit, self.room_for_idle = limit, room_for_idle
         self._entries: dict[Hashable, Entry] = {}
         self._changed = threading.Condition()
 
@@ -60,9 +63,9 @@ class Shelf:
             while key not in self._entries and not self._has_room(size):
                 self._changed.wait()
             if key not in self._entries:
-                self._drop_idle()
-                self._entries[key] = Entry(size)
-            entry = self._entries[key]
+                self._make_room(size)
+            entry = self._entries.pop(key, None) or Entry(size)
+            self._entries[key] = entry  # the last one, as the most recently used
             entry.n_users += 1
             return entry
 
@@ -70,12 +73,17 @@ class Shelf:
         used = [entry.size for entry in self._entries.values() if entry.n_users]
         return not used or sum(used) + size <= self.limit
 
-    def _drop_idle(self) -> None:
-        self._entries = {key: e for key, e in self._entries.items() if e.n_users}
+    def _make_room(self, size: int) -> None:
+        """Drop things that nobody uses until one of this size is within the room for them."""
+        total = size + sum(entry.size for entry in self._entries.values())
+        for key in [key for key, entry in self._entries.items() if not entry.n_users]:
+            if total <= self.room_for_idle:
+                return
+            total -= self._entries.pop(key).size
 
     def _put_back(self, entry: Entry) -> None:
         with self._changed:
             entry.n_users -= 1
-            if entry.value is None:  # it could not be made: nobody may wait for it
-                self._drop_idle()
+            if entry.value is None and not entry.n_users:  # it could not be made
+                self._entries = {key: e for key, e in self._entries.items() if e is not entry}
             self._changed.notify_all()
