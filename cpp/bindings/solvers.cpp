@@ -4,6 +4,7 @@
 #include "alphapath/leave_one_out.hpp"
 #include "alphapath/quality.hpp"
 #include "held_problem.hpp"
+#include "smo_state.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
@@ -56,6 +57,7 @@ template <std::vector<double> SolveResult::* member> auto vector_of(nb::object s
 } // namespace
 
 void bind_solvers(nb::module_& m) {
+  m.attr("LARGEST_IN_FLOAT32") = largest_in_float32;
   nb::class_<HeldProblem>(m, "BoxProblem", "One SVM dual on a kernel; keeps its arrays alive.")
       .def(nb::init<nb::object, Vector, Vector, Vector, double, std::optional<Vector>, double>(),
            nb::arg("gram"), nb::arg("targets"), nb::arg("lower"), nb::arg("upper"),

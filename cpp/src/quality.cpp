@@ -72,6 +72,8 @@ Quality measure_quality(const BoxProblem& p, std::span<const double> beta,
   } else {
     quality.violation = std::max({0.0, max_falling, -min_rising});
   }
+  if (!std::isfinite(quality.objective)) // nor is some beta or slope: comparisons say nothing
+    quality.violation = infinity;
   if (p.ridge.empty()) {
     quality.gap = ALPHAPATH_DISPATCH(sum_gaps)(point, quality.bias);
     return quality;

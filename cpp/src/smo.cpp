@@ -82,6 +82,10 @@ template <class T> bool Smo<T>::move_pair(std::size_t ki, std::size_t kj, const 
   if (curvature < -1e-5 * (std::abs(static_cast<double>(diagonal_[ki])) + std::abs(kernel_ij)))
     state_.has_negative_curvature = true;
   step_ = (falling - static_cast<double>(extremes_.min_up)) / std::max(curvature, min_curvature);
+  if (std::isnan(step_)) { // values or slopes beyond the range of T
+    step_ = 0;
+    return false;
+  }
 
   const double ceiling = p.epsilon > 0 && beta_i < 0 ? std::min(p.upper[i], 0.0) : p.upper[i];
   const double floor = p.epsilon > 0 && beta_j > 0 ? std::max(p.lower[j], 0.0) : p.lower[j];

@@ -14,6 +14,9 @@
 
 namespace alphapath {
 
+/// Kernel values beyond this are not trusted to float32, whose range ends at 3.4e38.
+inline constexpr double largest_in_float32 = 1e36;
+
 /// Extreme slopes over all instances that may move. Optimal within tol when
 /// max_down - min_up <= tol.
 struct SlopeRange {
@@ -41,6 +44,8 @@ public:
   /// to a constant. The sum is the same, and the gradient up to date.
   double change_since(std::span<const double> before, std::span<const double> slopes) const;
   SlopeRange slope_range() const;
+  /// Whether its values may be rounded to float32 without becoming infinite.
+  bool fits_float32() const { return kernel_size <= largest_in_float32; }
   simd::Point point() const {
     return {beta.data(),          gradient.data(), problem.lower.data(),
             problem.upper.data(), beta.size(),     problem.epsilon};

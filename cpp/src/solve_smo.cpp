@@ -91,8 +91,11 @@ Status descend(SmoState& state) {
     return *state.limit_reached();
   if (state.slope_range().violation() <= tol || (state.is_enough && state.is_enough()))
     return solved();
-  if (kernel.precision() == Precision::float32 ||
-      WorkingRows<float>::bytes_to_copy(state.movable.size()) <= state.options.memory_limit) {
+  const bool suits_float32 =
+      kernel.precision() == Precision::float32 ||
+      (state.fits_float32() &&
+       WorkingRows<float>::bytes_to_copy(state.movable.size()) <= state.options.memory_limit);
+  if (suits_float32) {
     const bool is_coarse_enough = Smo<float>(state).run(std::max(tol, finest_float32_tol));
     if (is_coarse_enough && (tol >= finest_float32_tol || (state.is_enough && state.is_enough())))
       return solved();

@@ -105,6 +105,8 @@ def gram_of_products(products: Gram, function: KernelFunction, options: GramOpti
 
 def gram_of_array(array: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], options: GramOptions) -> Gram: ...
 
+LARGEST_IN_FLOAT32: float = 1e+36
+
 class BoxProblem:
     """One SVM dual on a kernel; keeps its arrays alive."""
 

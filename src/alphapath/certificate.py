@@ -102,6 +102,16 @@ def _multiply(beta: FloatArray, rows: FloatArray) -> FloatArray:
     return np.asarray(beta.astype(np.longdouble) @ rows.astype(np.longdouble), dtype=np.float64)
 
 
+def _check_finite(values: FloatArray, name: str) -> None:
+    is_finite = np.isfinite(values)
+    if not is_finite.all():
+        i = int(np.argmin(is_finite))
+        raise InfeasibleStart(
+            f"{name}[{i}] is {values[i]}; only what is finite can be certified. Scale the features "
+            f"or the kernel."
+        )
+
+
 def certify(problem: Problem, beta: ArrayLike, bias: float | None = None) -> Certificate:
     """Recompute the quality of `beta` from raw data.
 
@@ -129,7 +139,10 @@ def certify(problem: Problem, beta: ArrayLike, bias: float | None = None) -> Cer
         raise InfeasibleStart(
             f"beta has shape {values.shape}; the problem needs shape ({problem.n},)."
         )
-    product = multiply_exactly(problem, values)
+    _check_finite(values, "beta")
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = multiply_exactly(problem, values)
+    _check_finite(product, "K beta")
     gradient = product - problem.targets
     if problem.has_ridge:
         gradient += problem.ridges * values

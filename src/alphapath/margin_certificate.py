@@ -69,7 +69,14 @@ def certify_margin(
         raise InfeasibleStart("coef is not 0 on the dropped features; it must be 0 there.")
     if problem.offset == "none" and bias != 0.0:
         raise InfeasibleStart(f"bias is {bias}; a problem without an offset needs 0.")
-    values = problem.decision_values(w, bias)
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = problem.decision_values(w, bias)
+    if not np.isfinite(values).all():
+        i = int(np.argmin(np.isfinite(values)))
+        raise InfeasibleStart(
+            f"The decision value of row {i} is {values[i]}; only what is finite can be certified. "
+            f"Scale the features."
+        )
     objective = float(problem.weights @ problem.losses(values))
     if alpha is None:
         beta = -problem.weights * problem.slopes(values)

@@ -43,7 +43,10 @@ def slope_extremes(problem: Problem, beta: FloatArray, gradient: FloatArray) -> 
 
 
 def kkt_violation(problem: Problem, beta: FloatArray, gradient: FloatArray) -> float:
-    """How far from stationary: LIBSVM's m(beta) - M(beta), at least 0."""
+    """How far from stationary: LIBSVM's m(beta) - M(beta), at least 0; inf for nothing finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not np.isfinite(beta @ gradient):  # no number here is infinite or nan
+            return np.inf
     down, up = slope_extremes(problem, beta, gradient)
     if problem.has_equality:
         return max(0.0, down - up)

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..certificate import Certificate, certify
 from ..kernels import KernelStore, Precomputed
+from ..kernels.limits import check_decision_values, check_squared_norms
 from ..problem import FloatArray, KernelView, Problem
 from ..solution import Info, Status
 from . import training
@@ -160,10 +161,9 @@ class BaseSVM(ModelExchange, BaseEstimator):
             merged = keep_rows(X, targets, weights)
         self._gamma = 0.0
         if not is_given:
-            training.check_norms(X)
+            check_squared_norms(X)
             self._gamma = training.choose_gamma(self.gamma, merged.X, merged.weights)
         self._kernel = training.make_kernel(self.kernel, self._gamma, self.degree, self.coef0)
-        training.check_powers(self._kernel, X)
         self.shape_fit_ = X.shape
         return merged
 
@@ -293,10 +293,11 @@ class BaseSVM(ModelExchange, BaseEstimator):
         check_is_fitted(self, "dual_coef_")
         X = self._check_rows(X, reset=False)
         values = np.empty((self.intercept_.size, X.shape[0])).T  # as they are combined
-        for rows, K in self._kernel_blocks(X):
-            values[rows] = self._combine(K)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for rows, K in self._kernel_blocks(X):
+                values[rows] = self._combine(K)
         values += self.intercept_
-        return values
+        return check_decision_values(values, self._kernel)
 
     def _kernel_blocks(self, X: Any) -> Iterator[tuple[slice, FloatArray]]:
         Z = self.support_vectors_

@@ -14,6 +14,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..kernels import Linear
+from ..kernels.limits import check_decision_values
 from ..margin_problem import MarginProblem, scale_weights
 from ..margin_solution import MarginSolution
 from ..problem import FloatArray
@@ -322,14 +324,15 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
     def _decision_values(self, X: Any) -> FloatArray:
         """One column a problem."""
         X = self._check_rows(X, reset=False)
-        if sp.issparse(X):
-            values: FloatArray = np.asarray(X @ self.coef_.T)
-        else:
-            values = np.empty((X.shape[0], self.intercept_.size))
-            for rows in training.row_blocks(X):  # float32 is not copied as a whole
-                values[rows] = X[rows] @ self.coef_.T
+        with np.errstate(over="ignore", invalid="ignore"):
+            if sp.issparse(X):
+                values: FloatArray = np.asarray(X @ self.coef_.T)
+            else:
+                values = np.empty((X.shape[0], self.intercept_.size))
+                for rows in training.row_blocks(X):  # float32 is not copied as a whole
+                    values[rows] = X[rows] @ self.coef_.T
         values += self.intercept_
-        return values
+        return check_decision_values(values, Linear())
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class labels of the rows of X; a decision value of 0 goes to the first class."""

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..kernels import Kernel
+from ..kernels.limits import check_decision_values
 from ..problem import FloatArray
 from ..solvers.margin_rows import read_rows
 
@@ -37,8 +38,9 @@ class _KernelRows:
         used = np.flatnonzero(beta)
         if rows.size == 0 or used.size == 0:
             return np.zeros(rows.size)
-        values = self._kernel.evaluate(self._X[rows], self._vectors[used])
-        return np.asarray(values @ beta[used])
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = self._kernel.evaluate(self._X[rows], self._vectors[used]) @ beta[used]
+        return check_decision_values(np.asarray(values), self._kernel)
 
     def length(self, beta: FloatArray) -> float:
         """|w|; rounding below 0 is 0."""

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..certificate import Certificate, certify
 from ..kernels import Kernel, KernelStore, Precomputed
+from ..kernels.limits import check_decision_values, check_squared_norms
 from ..problem import FloatArray, KernelView, Problem
 from ..solution import Solution, Status
 from ..solvers import coordinate, maxminover
@@ -170,6 +171,10 @@ class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
         """w'phi(x) of each row."""
         check_is_fitted(self, "dual_coef_")
         X = self._check_rows(X, reset=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return check_decision_values(self._products_with(X), self._kernel)
+
+    def _products_with(self, X: Any) -> FloatArray:
         beta = self.dual_coef_[0]
         if isinstance(self._kernel, Precomputed):
             return np.asarray(X[:, self.support_] @ beta)
@@ -245,9 +250,8 @@ class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
         zeros = np.zeros_like(weights)
         rows = (merge_rows if merge and not is_given else keep_rows)(X, zeros, weights)
         if not is_given:
-            training.check_norms(X)
+            check_squared_norms(X)
         self._kernel = self._make_kernel(rows)
-        training.check_powers(self._kernel, X)
         self.shape_fit_ = X.shape
         return rows
 

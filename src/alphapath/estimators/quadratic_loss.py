@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..certificate import Certificate, certify
 from ..kernels import Kernel, KernelStore, Precomputed
+from ..kernels.limits import check_decision_values, check_squared_norms
 from ..paths.follow_lambda import follow
 from ..paths.quadratic_loss import LOSSES, QuadraticModel, parse_loss
 from ..paths.quadratic_path import LambdaPath
@@ -151,10 +152,9 @@ class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
         rows = (merge_rows if merge and not is_given else keep_rows)(X, signs, weights)
         gamma = 0.0
         if not is_given:
-            training.check_norms(X)
+            check_squared_norms(X)
             gamma = training.choose_gamma(self.gamma, rows.X, rows.weights)
         self._kernel: Kernel = training.make_kernel(self.kernel, gamma, self.degree, self.coef0)
-        training.check_powers(self._kernel, X)
         return rows
 
     def _problem_on(self, view: Any, rows: MergedRows) -> Problem:
@@ -279,9 +279,10 @@ class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "dual_coef_")
         X = self._check_rows(X, reset=False)
         values = np.zeros(X.shape[0])
-        for rows, K in self._kernel_blocks(X):
-            values[rows] = K @ self.dual_coef_[0]
-        return values
+        with np.errstate(over="ignore", invalid="ignore"):
+            for rows, K in self._kernel_blocks(X):
+                values[rows] = K @ self.dual_coef_[0]
+        return check_decision_values(values, self._kernel)
 
     def _kernel_blocks(self, X: Any) -> Iterator[tuple[slice, FloatArray]]:
         n_support = self.support_.size

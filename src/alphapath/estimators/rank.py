@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..certificate import Certificate, certify
 from ..kernels import Precomputed, pairs_within
+from ..kernels.limits import check_decision_values, check_kernel_size, check_squared_norms
 from ..paths.ndcg import check_relevance, ndcg, read_queries
 from ..problem import FloatArray, Problem
 from ..solution import Solution, Status
@@ -191,12 +192,12 @@ class RankSVM(BaseEstimator):
                 f"The precomputed kernel has shape {X.shape}; it must be square for fit."
             )
         rows = group_rows(X, relevance, weights, queries, is_given)
-        self._gamma = 0.0
+        self._gamma = squared_norm = 0.0
         if not is_given and not callable(self.kernel):
-            training.check_norms(rows.X)
+            squared_norm = check_squared_norms(rows.X)
             self._gamma = training.choose_gamma(self.gamma, rows.X, rows.weights)
         self._kernel = training.make_kernel(self.kernel, self._gamma, self.degree, self.coef0)
-        training.check_powers(self._kernel, rows.X)
+        check_kernel_size(self._kernel, squared_norm)
         return rows
 
     def _check_rows(self, X: Any, *y: Any, reset: bool = True) -> Any:
@@ -335,6 +336,10 @@ class RankSVM(BaseEstimator):
         """Scores of the rows of X; only their order within a query means something."""
         check_is_fitted(self, "dual_coef_")
         X = self._check_rows(X, reset=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return check_decision_values(self._scores_of(X), self._kernel)
+
+    def _scores_of(self, X: Any) -> FloatArray:
         if self.kernel == "linear":
             return np.asarray(X @ self.coef_)
         scores = np.zeros(X.shape[0])

@@ -21,6 +21,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..kernels import KernelStore, Precomputed
+from ..kernels.limits import check_decision_values, check_kernel_size, check_squared_norms
 from ..margin_problem import MarginProblem
 from ..problem import FloatArray
 from ..solution import Status
@@ -139,13 +140,13 @@ class BaseSmooth(BaseEstimator):
             X = X[np.ix_(order, order)] if self.kernel == "precomputed" else X[order]
             y, weights = y[order], weights[order]
         targets = self._check_targets(y, weights)
-        self._gamma = 0.0
+        self._gamma = squared_norm = 0.0
         is_given = self.kernel == "precomputed" or callable(self.kernel)
         if not is_given:
-            training.check_norms(X)
+            squared_norm = check_squared_norms(X)
             self._gamma = training.choose_gamma(self.gamma, X, weights)
         self._kernel = training.make_kernel(self.kernel, self._gamma, self.degree, self.coef0)
-        training.check_powers(self._kernel, X)
+        check_kernel_size(self._kernel, squared_norm)
         scale = None if self._is_linear else np.sqrt(weights)
         return SmoothRows(X, targets, weights, scale)
 
@@ -234,6 +235,10 @@ class BaseSmooth(BaseEstimator):
         """One column a problem."""
         check_is_fitted(self, "intercept_")
         X = self._check_rows(X, reset=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return check_decision_values(self._values_of(X), self._kernel)
+
+    def _values_of(self, X: Any) -> FloatArray:
         if self._is_linear:
             return np.asarray(X @ self.coef_.T) + self.intercept_
         values = np.empty((X.shape[0], self.intercept_.size))

@@ -12,10 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import _check_sample_weight
 
-from ..errors import KernelError
 from ..kernels import Callable as CallableKernel
 from ..kernels import Kernel, Linear, Poly, Precomputed, Rbf, Sigmoid
 from ..problem import FloatArray, Problem
@@ -105,35 +103,6 @@ def make_kernel(kernel: Any, gamma: float, degree: int, coef0: float) -> Kernel:
     if kernel == "sigmoid":
         return Sigmoid(gamma, float(coef0))
     return Precomputed()
-
-
-def check_norms(X: Any) -> None:
-    """Refuse rows so large that their squared norm overflows."""
-    if type(X) is np.ndarray:
-        squared_norms = np.einsum("ij,ij->i", X, X)
-    else:
-        with np.errstate(over="ignore"):
-            squared_norms = row_norms(X, squared=True)
-    if not np.isfinite(squared_norms).all():
-        i = int(np.argmin(np.isfinite(squared_norms)))
-        raise KernelError(
-            f"Row {i} of X has squared norm {squared_norms[i]}; scale the features (to [-1, 1], "
-            f"say) so that it is finite."
-        )
-
-
-def check_powers(kernel: Kernel, X: Any) -> None:
-    """Refuse rows whose polynomial kernel overflows."""
-    if not isinstance(kernel, Poly):
-        return
-    with np.errstate(over="ignore"):
-        diagonal = kernel.diagonal(X)
-    if not np.isfinite(diagonal).all():
-        i = int(np.argmin(np.isfinite(diagonal)))
-        raise KernelError(
-            f"Row {i} of X has the polynomial kernel value {diagonal[i]} with itself; scale the "
-            f"features (to [-1, 1], say) or lower degree={kernel.degree} so that it is finite."
-        )
 
 
 @dataclass

@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..kernels.growing import GrowingView
+from ..kernels.limits import check_kernel_size, check_squared_norms
 from ..paths import Terms
 from ..problem import FloatArray, KernelView, Problem
 from ..solution import Solution
@@ -142,9 +143,9 @@ class UpdatingSVM(BaseSVM):
         weights = training.check_weights(sample_weight, X)
         targets = self._check_new_targets(y, weights)
         if not callable(self.kernel):
-            training.check_norms(X)
-        if not is_first:
-            training.check_powers(self._kernel, X)
+            squared_norm = check_squared_norms(X)
+            if not is_first:
+                check_kernel_size(self._kernel, squared_norm)
         return Rows(X, targets, weights)
 
     def _is_plain(self, X: Any, y: Any) -> bool:
@@ -202,7 +203,8 @@ class UpdatingSVM(BaseSVM):
         if not callable(self.kernel):
             self._gamma = training.choose_gamma(self.gamma, rows.X, rows.sample_weight)
         self._kernel = training.make_kernel(self.kernel, self._gamma, self.degree, self.coef0)
-        training.check_powers(self._kernel, rows.X)
+        if not callable(self.kernel):
+            check_kernel_size(self._kernel, check_squared_norms(rows.X))
 
     def _find_online(self) -> OnlineSet:
         """The training set as it is: from the last update, or from fit."""

@@ -39,7 +39,12 @@ def measure_quality(state: BatchState, which: Any, gradient: Any) -> dict[str, A
         "objective": state.objectives(which, gradient),
         "duality_gap": gap,
         "n_free": n_free,
-        "kkt_violation": xp.maximum(most_down - least_up, 0.0),
+        # A product with anything that is not finite is not finite.
+        "kkt_violation": xp.where(
+            xp.isfinite((beta * gradient).sum(axis=1)),
+            xp.maximum(most_down - least_up, 0.0),
+            xp.inf,
+        ),
     }
 
 

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import DeviceError
+from ..errors import DeviceError, KernelError
 from ..kernels import Counts, Kernel, parse_memory_limit
+from ..kernels.limits import LARGEST_IN_FLOAT32, check_kernel_size, check_squared_norms
 from ..problem import FloatArray
 from .cuda import CudaEngine, require_cupy
 from .free_set import FREE_SET_SHARE, most_members
@@ -137,6 +138,7 @@ class DeviceStore:
         return min(4 * self.n**2 + batch + free_set + N_TILES * TILE_BYTES, self.room_for_jobs())
 
     def _make_view(self, kernel: Kernel) -> DeviceView:
+        self._check_size(kernel)
         layout = self.layout()
         if self._rows is None:
             self._rows = DeviceRows(self.xp, self._X)
@@ -145,6 +147,18 @@ class DeviceStore:
         matrix.row_capacity = layout.row_capacity
         matrix.max_members = most_members(self.memory_limit)
         return DeviceView(self, kernel, matrix)
+
+    def _check_size(self, kernel: Kernel) -> None:
+        """Refuse kernel values that float32, in which they are kept, does not hold."""
+        squared_norm = check_squared_norms(self._X)
+        check_kernel_size(kernel, squared_norm)
+        largest = kernel.bound(squared_norm)
+        if not largest <= LARGEST_IN_FLOAT32:
+            raise KernelError(
+                f"Values of the kernel {kernel} may reach {largest:.3g} on these rows, and a "
+                f"device keeps them in float32, up to {LARGEST_IN_FLOAT32:g}. Use device='cpu'. "
+                f"{kernel.advice_on_size}."
+            )
 
     @contextmanager
     def within_limit(self, what: str) -> Iterator[None]:

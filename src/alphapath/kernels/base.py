@@ -25,6 +25,8 @@ class Kernel(ABC):
     """
 
     name: ClassVar[str]
+    #: What a user can do where values are too large.
+    advice_on_size: ClassVar[str] = "Scale the features, to [-1, 1] for example"
 
     @property
     @abstractmethod
@@ -77,4 +79,4 @@ def squared_norms(X: Any) -> FloatArray:
     """|x|^2 of each row."""
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
-    return np.asarray(np.einsum("ij,ij->i", X, X), dtype=np.float64)
+    return np.asarray(np.einsum("ij,ij->i", X, X, dtype=np.float64))

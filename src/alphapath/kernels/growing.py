@@ -12,6 +12,7 @@ from .. import _core
 from ..errors import KernelError
 from .base import FloatArray, Kernel, squared_norms
 from .distances import CANCELLATION, squared_distances
+from .limits import LARGEST_VALUE
 from .linear import Linear
 from .policy import parse_memory_limit, row_bytes
 from .rbf import Rbf
@@ -87,6 +88,12 @@ class GrowingView:
             self.gram.fill_rbf(gamma, slots, own, others, theirs, squares)
         else:
             values, offsets = self._rows.centred(self.kernel, slots, others)
+            if not np.abs(values).max() <= LARGEST_VALUE:  # nan included
+                self._is_used[slots] = False
+                raise KernelError(
+                    f"Values of the kernel {self.kernel} on the added rows are not finite, or "
+                    f"exceed {LARGEST_VALUE:g}. {self.kernel.advice_on_size}."
+                )
             self.gram.fill(slots, offsets, others, values)
         return slots
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import KernelError
 from .base import FloatArray, Kernel
+from .limits import check_decision_values
 from .linear import Linear
 from .precomputed import Precomputed
 
@@ -100,7 +101,9 @@ class PairView:
         """K(X, instances[rows]) for new rows X."""
         if isinstance(self.kernel, Precomputed):
             return np.asarray(X)[:, self.order[rows]]
-        return self.kernel.evaluate(X, self._X[rows])
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = self.kernel.evaluate(X, self._X[rows])
+        return check_decision_values(values, self.kernel)
 
     def aggregate(self, beta: FloatArray) -> FloatArray:
         """alpha on instances, of beta on all pairs; its sum is 0."""

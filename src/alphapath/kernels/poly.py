@@ -22,6 +22,9 @@ class Poly(Kernel):
     degree: int = 3
     coef0: float = 0.0
     name: ClassVar[str] = "poly"
+    advice_on_size: ClassVar[str] = (
+        "Scale the features, to [-1, 1] for example, or lower gamma, coef0 or degree"
+    )
 
     def __post_init__(self) -> None:
         check_positive(self.gamma, "gamma")
@@ -40,11 +43,13 @@ class Poly(Kernel):
         return self._of_products(squared_norms(X))
 
     def _of_products(self, products: FloatArray) -> FloatArray:
-        return np.asarray((self.gamma * products + self.coef0) ** int(self.degree))
+        with np.errstate(over="ignore"):  # what is infinite is refused where it is used
+            return np.asarray((self.gamma * products + self.coef0) ** int(self.degree))
 
     def bound(self, max_squared_norm: float) -> float:
         base = max(self.gamma * max_squared_norm + abs(self.coef0), 1.0)
-        return math.exp(min(int(self.degree) * math.log(base), 709.0))
+        exponent = int(self.degree) * math.log(base)
+        return math.exp(exponent) if exponent < 709.0 else math.inf
 
     def native_function(self) -> _core.KernelFunction:
         return _core.KernelFunction("poly", self.gamma, self.coef0, int(self.degree))

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from ..errors import KernelError
 from .base import FloatArray, Kernel
+from .limits import LARGEST_VALUE
 
 #: Asymmetry relative to the largest entry that passes for rounding (of float32, say).
 SYMMETRY_RTOL = 1e-5
@@ -21,6 +22,7 @@ class Precomputed(Kernel):
     """Rows of X are rows of the kernel matrix: K(x, training rows)."""
 
     name: ClassVar[str] = "precomputed"
+    advice_on_size: ClassVar[str] = "Divide the kernel matrix by a constant"
 
     @property
     def key(self) -> Hashable:
@@ -41,9 +43,12 @@ def check_kernel_matrix(matrix: Any, what: str) -> FloatArray:
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise KernelError(f"{what} has shape {K.shape}; it must be square.")
     lowest, highest = float(K.min()), float(K.max())
-    if not np.isfinite(lowest + highest):
-        i, j = np.argwhere(~np.isfinite(K))[0]
-        raise KernelError(f"{what} has the entry {K[i, j]} at [{i}, {j}]; all must be finite.")
+    if not max(-lowest, highest) <= LARGEST_VALUE:  # nan included
+        i, j = np.argwhere(~(np.abs(K) <= LARGEST_VALUE))[0]
+        raise KernelError(
+            f"{what} has the entry {K[i, j]} at [{i}, {j}]; all must be finite and at most "
+            f"{LARGEST_VALUE:g} in size."
+        )
     difference = K - K.T
     largest = max(float(difference.max()), 0.0)
     if largest == 0.0:

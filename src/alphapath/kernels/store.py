@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-import numpy as np
-
 from .. import _core
 from ..errors import KernelError
 from .base import FloatArray, Kernel
 from .grid import find_step, pays
+from .limits import LARGEST_IN_FLOAT32, LARGEST_SQUARED_NORM, check_kernel_size
 from .policy import (
     SMALL,
     TIGHT,
@@ -31,8 +30,6 @@ from .rbf import Rbf
 from .rows import as_rows, make_samples
 from .view import KernelView
 
-#: Kernel values beyond this are not trusted to float32, whose range ends at 3.4e38.
-FLOAT32_LARGEST = 1e36
 #: The share of the memory limit that a dense copy of sparse data may take.
 DENSE_SHARE = 8
 
@@ -222,7 +219,7 @@ class KernelStore:
         if precision == "float64":
             return precision
         largest = self._largest(kernel, given)
-        if largest <= FLOAT32_LARGEST:
+        if largest <= LARGEST_IN_FLOAT32:
             return precision
         if is_free:
             return "float64"
@@ -274,6 +271,7 @@ class KernelStore:
         function = kernel.native_function()
         if function is None:
             return None
+        check_kernel_size(kernel, self._read_samples().max_squared_norm)
         if isinstance(kernel, Rbf) and self._on_grid is not None:
             step, whole = self._on_grid
             return whole, Rbf(kernel.gamma * step * step).native_function()
@@ -289,10 +287,10 @@ class KernelStore:
     def _read_samples(self) -> _core.Samples:
         if self._samples is None:
             samples = make_samples(self._X, self.memory_limit // DENSE_SHARE)
-            if not np.isfinite(samples.max_squared_norm):
+            if not samples.max_squared_norm <= LARGEST_SQUARED_NORM:
                 raise KernelError(
-                    "X has an entry that is not finite, or so large that its square is not; scale "
-                    "the features or remove such rows."
+                    f"X has an entry that is not finite, or a row with a squared norm beyond "
+                    f"{LARGEST_SQUARED_NORM:g}; scale the features or remove such rows."
                 )
             self._samples = samples
         return self._samples

@@ -14,6 +14,7 @@ from ..estimators.maxminover import OneClassMaxMinOver
 from ..estimators.merge_rows import MergedRows
 from ..estimators.parts import RawRows
 from ..kernels import Kernel
+from ..kernels.limits import check_decision_values
 from ..problem import FloatArray
 from ..search.one_class_grid import GridSolutions
 from ..solution import make_solution
@@ -97,10 +98,11 @@ class NodeModels:
         for i, kernel in enumerate(self.kernels):
             nodes = slice(i * n_C, (i + 1) * n_C)
             beta = self.solutions.beta[nodes].T
-            blocks = [
-                kernel.evaluate(rows[first : first + step], self.rows.X) @ beta
-                for first in range(0, rows.shape[0], step)
-            ]
-            values = np.concatenate(blocks)
+            with np.errstate(over="ignore", invalid="ignore"):
+                blocks = [
+                    kernel.evaluate(rows[first : first + step], self.rows.X) @ beta
+                    for first in range(0, rows.shape[0], step)
+                ]
+            values = check_decision_values(np.concatenate(blocks), kernel)
             areas[nodes] = [roc_auc_score(is_inlier, values[:, j]) for j in range(n_C)]
         return areas

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from ..kernels.limits import check_decision_values
 from ..optimality import snap_to_box
 from ..problem import FloatArray, Problem
 from ..solution import Solution, Status, make_solution
@@ -146,8 +147,10 @@ class Path:
         beta = self.beta_at(t)
         support = np.flatnonzero(beta)
         view: Any = self.problem.kernel
-        K = view.kernel.evaluate(X, view._X[support])
-        return np.asarray(K @ beta[support] + self.bias_at(t, beta))
+        with np.errstate(over="ignore", invalid="ignore"):
+            K = view.kernel.evaluate(X, view._X[support])
+            values = np.asarray(K @ beta[support] + self.bias_at(t, beta))
+        return check_decision_values(values, view.kernel)
 
     def to_estimator(self, t: float) -> Any:
         """The estimator the path was made from, as if fitted at t (for a path along C)."""
@@ -188,7 +191,8 @@ class Path:
     def values_on(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """f(X) at the start and at the end of every piece: two arrays (n_pieces, n_rows)."""
         view: Any = self.problem.kernel
-        K = view.kernel.evaluate(X, view._X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            K = check_decision_values(view.kernel.evaluate(X, view._X), view.kernel)
         n_rows, n = K.shape
         bounds = np.append(self.pieces["tau"], self.end)
         values = np.empty((bounds.size, n_rows))

@@ -10,6 +10,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..kernels.limits import check_decision_values
 from ..problem import FloatArray, Problem
 from ..solution import Solution
 from .analytic_curve import AnalyticCurve
@@ -178,10 +179,11 @@ class LambdaPath:
         values = np.empty(X.shape[0] if hasattr(X, "shape") else len(X))
         X = X if hasattr(X, "shape") else np.asarray(X, dtype=np.float64)
         step = max(1, BLOCK_VALUES // max(1, support.size))
-        for first in range(0, len(values), step):
-            rows = slice(first, first + step)
-            values[rows] = self._kernel_to(X[rows], support) @ beta[support]
-        return values
+        with np.errstate(over="ignore", invalid="ignore"):
+            for first in range(0, len(values), step):
+                rows = slice(first, first + step)
+                values[rows] = self._kernel_to(X[rows], support) @ beta[support]
+        return check_decision_values(values, self.model.view.kernel)
 
     def predict(self, X: Any, lam: float) -> NDArray[Any]:
         """Class labels of the rows of X, for one lambda."""
@@ -237,7 +239,9 @@ class LambdaPath:
                 f"X has {X.shape[0]} rows and y {labels.size} labels; there must be one label a "
                 f"row, and at least one."
             )
-        K = self._kernel_to(X, np.arange(self.model.view.n))
+        with np.errstate(over="ignore", invalid="ignore"):
+            K = self._kernel_to(X, np.arange(self.model.view.n))
+        check_decision_values(K, self.model.view.kernel)
         targets = np.where(labels == self.classes_[1], 1.0, -1.0)
         trace = trace_error if metric == "error" else trace_squared
         return trace(self, K, targets, make_shares(sample_weight, labels.size))

@@ -8,6 +8,8 @@ import numpy as np
 
 from .. import _core
 from ..errors import SolverMismatch
+from ..kernels import Linear
+from ..kernels.limits import check_kernel_size, check_squared_norms
 from ..margin_problem import MARGIN_LOSSES, MarginProblem
 from ..problem import FloatArray
 
@@ -21,12 +23,16 @@ def read_rows(X: Any) -> _core.MarginRows:
     [1.0, 1.0]
     """
     if not hasattr(X, "indptr"):
-        return _core.MarginRows.dense(np.ascontiguousarray(X))
+        X = np.ascontiguousarray(X)
+        check_kernel_size(Linear(), check_squared_norms(X))
+        return _core.MarginRows.dense(X)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     columns = X.indices.astype(np.int32, copy=False)
-    return _core.MarginRows.csr(X.data, columns, X.indptr, X.shape[1])
+    rows = _core.MarginRows.csr(X.data, columns, X.indptr, X.shape[1])
+    check_kernel_size(Linear(), float(rows.norms.max(initial=0.0)) ** 2)
+    return rows
 
 
 def native_loss(problem: MarginProblem) -> _core.MarginLoss:
