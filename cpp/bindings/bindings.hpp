@@ -1,6 +1,8 @@
 // One function a group of bindings; module.cpp calls them all.
 #pragma once
 
+#include "gil.hpp"
+
 #include <nanobind/nanobind.h>
 
 #include <functional>

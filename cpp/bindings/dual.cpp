@@ -21,7 +21,7 @@ DualResult descend_watched(const HeldTask& self, const std::optional<Vector>& st
   SignalWatch signals;
   Watch watch(time_limit, signals.question());
   DualResult result = [&] {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     return descend_dual(self.task, alpha, options, watch);
   }();
   signals.raise_caught(true);

@@ -46,7 +46,7 @@ nb::ndarray<nb::numpy, double> multiply_few(const Rows& X, const Positions& whic
   const std::size_t k = vectors.shape(0);
   auto out = std::make_unique_for_overwrite<double[]>(k * rows.size());
   {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     ALPHAPATH_DISPATCH(multiply_few)
     ({rows.data(), rows.size(), X.shape(1)}, vectors.data(), k, out.get());
   }
@@ -60,7 +60,7 @@ nb::ndarray<nb::numpy, double> combine_few(const Rows& X, const Positions& which
   const std::size_t k = coefs.shape(0);
   auto out = std::make_unique<double[]>(k * X.shape(1));
   {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     ALPHAPATH_DISPATCH(combine_few)
     ({rows.data(), rows.size(), X.shape(1)}, coefs.data(), k, out.get());
   }

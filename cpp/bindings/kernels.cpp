@@ -63,7 +63,7 @@ KernelKind parse_kind(const std::string& name) {
 template <class Work> auto run_released(std::size_t n_threads, Work work) {
   SignalWatch signals;
   try {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     Watch watch(0.0, signals.question());
     return work(Team{n_threads, &watch});
   } catch (const Interrupted&) {
@@ -85,9 +85,9 @@ std::shared_ptr<Gram> build(const GramOptions& options, MakeSource make_source, 
 
 /// Keeps a Python object alive from threads that may not hold the GIL.
 Owner keep_alive(nb::handle object) {
-  PyObject* held = object.inc_ref().ptr();
-  return Owner(held, [](const void* p) {
-    nb::gil_scoped_acquire gil;
+  PyObject* owned = object.inc_ref().ptr();
+  return Owner(owned, [](const void* p) {
+    const HeldGil held;
     nb::handle(static_cast<PyObject*>(const_cast<void*>(p))).dec_ref();
   });
 }
@@ -177,7 +177,7 @@ nb::ndarray<nb::numpy, double> rows_of(const Gram& gram, const Indices& indices)
   const auto rows = as_positions(indices, gram.size());
   auto out = std::make_unique_for_overwrite<double[]>(rows.size() * gram.size());
   {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     write_true_rows(gram, rows, out.get());
   }
   return to_numpy(std::move(out), {rows.size(), gram.size()});
@@ -189,7 +189,7 @@ nb::ndarray<nb::numpy, double> block_of(const Gram& gram, const Indices& row_ind
   const auto columns = as_positions(column_indices, gram.size());
   auto out = std::make_unique_for_overwrite<double[]>(rows.size() * columns.size());
   {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     write_true_block(gram, rows, columns, out.get());
   }
   return to_numpy(std::move(out), {rows.size(), columns.size()});
@@ -203,7 +203,7 @@ nb::ndarray<nb::numpy, double> multiply(const Gram& gram, const Indices& indices
                                 std::to_string(coef.size()) + " coefficients.");
   auto out = std::make_unique_for_overwrite<double[]>(gram.size());
   {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     multiply_true(gram, idx, as_span(coef), {out.get(), gram.size()});
   }
   return to_numpy(std::move(out), {gram.size()});

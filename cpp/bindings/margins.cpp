@@ -27,7 +27,7 @@ using Columns = FlatArray<std::int32_t>;
 template <class T> HeldRows hold_dense(const DenseArray<T>& X) {
   HeldRows held;
   held.owners.push_back(nb::cast(X));
-  nb::gil_scoped_release release;
+  const ReleasedGil released;
   held.rows = make_dense_rows<T>({X.data(), X.shape(1)}, X.shape(0));
   return held;
 }
@@ -49,7 +49,7 @@ HeldRows hold_csr(const FlatArray<T>& values, const Columns& columns,
                                   std::to_string(n_columns) + ".");
   HeldRows held;
   held.owners = {nb::cast(values), nb::cast(columns), nb::cast(starts)};
-  nb::gil_scoped_release release;
+  const ReleasedGil released;
   held.rows = make_csr_rows<T>({values.data(), columns.data(), starts.data()}, starts.size() - 1,
                                n_columns);
   return held;
@@ -87,7 +87,7 @@ std::pair<double, nb::ndarray<nb::numpy, double>> evaluate(HeldSums& self, const
   auto gradient = std::make_unique<double[]>(d + 1);
   double value = 0.0;
   {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     value = self.sums->evaluate(at, at[d], gradient.get());
   }
   return {value, to_numpy(std::move(gradient), {d + 1})};
@@ -99,7 +99,7 @@ DescentResult descend_watched(HeldSums& self, const Vector& theta, const Descent
   SignalWatch signals;
   Watch watch(time_limit, signals.question());
   DescentResult result = [&] {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     return descend(*self.sums, {at, at + theta.size()}, options, watch);
   }();
   signals.raise_caught(true);
@@ -113,7 +113,7 @@ nb::ndarray<nb::numpy, double> gram_of(const HeldRows& self, const Vector& weigh
   const std::size_t d = rows.n_columns() + has_bias;
   auto G = std::make_unique<double[]>(d * d);
   {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     const RowList all = all_rows(0, rows.size());
     rows.add_outer(all, weights.data(), {G.get(), d});
     if (has_bias) {
@@ -131,7 +131,7 @@ PegasosResult pegasos_watched(const HeldTask& self, const PegasosOptions& option
   SignalWatch signals;
   Watch watch(time_limit, signals.question());
   PegasosResult result = [&] {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     return run_pegasos(self.task, options, watch);
   }();
   signals.raise_caught(true);
@@ -173,7 +173,7 @@ nb::ndarray<nb::numpy, double> dots_of(const HeldRows& self, const Vector& w,
   const RowList rows = list ? RowList{list->data(), 0, list->size()} : all_rows(0, n);
   auto out = std::make_unique_for_overwrite<double[]>(rows.count);
   {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     self.rows->dots(rows, w.data(), out.get());
   }
   return to_numpy(std::move(out), {rows.count});

@@ -42,19 +42,29 @@ void use_stop_question(nb::object is_wanted) {
   stop_question = is_wanted.release().ptr();
 }
 
+/// Calls a function without arguments: whether what it returns is true, or -1 and an exception.
+int ask(PyObject* function) {
+  PyObject* answer = PyObject_CallNoArgs(function);
+  if (answer == nullptr)
+    return -1;
+  const int is_true = PyObject_IsTrue(answer);
+  Py_DECREF(answer);
+  return is_true;
+}
+
 } // namespace
 
 std::function<bool()> SignalWatch::question() {
   return [this] {
-    nb::gil_scoped_acquire gil;
-    try {
+    const HeldGil held;
+    const int answer = enter_python([] {
       if (PyErr_CheckSignals() != 0)
-        throw nb::python_error();
-      return stop_question != nullptr && nb::cast<bool>(nb::handle(stop_question)());
-    } catch (nb::python_error& error) {
-      caught_ = nb::borrow(error.value());
-    }
-    return true;
+        return -1;
+      return stop_question == nullptr ? 0 : ask(stop_question);
+    });
+    if (answer < 0)
+      caught_ = nb::borrow(nb::python_error().value());
+    return answer != 0;
   };
 }
 
@@ -70,11 +80,15 @@ void SignalWatch::raise_caught(bool keeps_interrupt) {
 
 NB_MODULE(_core, m) {
   m.doc() = "The compiled core of alphapath.";
+  // A daemon thread that the end of the process finds in native code keeps its objects: no leak.
+  nb::set_leak_warnings(false);
   m.def("use_blas", &alphapath::bindings::use_blas, nb::arg("cython_blas"),
         nb::arg("cython_lapack"),
         "Take the BLAS and LAPACK entry points from SciPy's exported capsules.");
   m.def("use_stop_question", &alphapath::bindings::use_stop_question, nb::arg("is_wanted"),
         "Take the function that says whether the thread that calls it is to end.");
+  m.def("warn_of_leaks", &nb::set_leak_warnings, nb::arg("is_on"),
+        "Whether objects of this module that outlive Python are listed as it ends.");
   m.def(
       "instruction_set",
       [] { return std::string(alphapath::simd::isa_name(alphapath::simd::active_isa())); },

@@ -26,7 +26,7 @@ NewtonResult solve_path(HeldPath& self, double C, double time_limit) {
   SignalWatch signals;
   Watch watch(time_limit, signals.question());
   NewtonResult result = [&] {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     return self.path->solve(C, watch);
   }();
   signals.raise_caught(true);
@@ -60,7 +60,7 @@ void make_joint(HeldJoint* self, std::vector<nb::object> tasks, const NewtonPath
   if (!grams.empty() && grams.size() != tasks.size())
     throw std::invalid_argument("There must be one gram for each fold, or none.");
   new (self) HeldJoint{std::move(tasks), nullptr};
-  nb::gil_scoped_release release;
+  const ReleasedGil released;
   self->paths = make_fold_paths(what, options, matrices);
 }
 
@@ -68,7 +68,7 @@ std::vector<NewtonResult> solve_joint(HeldJoint& self, double C, double time_lim
   SignalWatch signals;
   Watch watch(time_limit, signals.question());
   auto results = [&] {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     return self.paths->solve(C, watch);
   }();
   signals.raise_caught(true);
@@ -102,7 +102,7 @@ std::tuple<double, Array, Array> hinge_sums(const HeldTask& self, const MarginLo
     throw std::invalid_argument("theta has " + std::to_string(theta.size()) +
                                 " values; it must have " + std::to_string(size) + ".");
   const HingeSums sums = [&] {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     return sum_hinge(self.task, smooth, theta.data());
   }();
   auto moments = std::make_unique_for_overwrite<double[]>(2 * size);
@@ -141,7 +141,7 @@ void bind_newton(nb::module_& m) {
             if (gram && (gram->shape(0) != d || gram->shape(1) != d))
               throw std::invalid_argument("gram must be a square of " + std::to_string(d) + ".");
             new (self) HeldPath{task, nullptr};
-            nb::gil_scoped_release release;
+            const ReleasedGil released;
             self->path = std::make_unique<NewtonPath>(what, options, gram ? gram->data() : nullptr);
           },
           nb::arg("task"), nb::arg("options"), nb::arg("gram").none() = nb::none())
@@ -149,7 +149,7 @@ void bind_newton(nb::module_& m) {
       .def(
           "set_loss",
           [](HeldPath& self, const MarginLoss& loss) {
-            nb::gil_scoped_release release;
+            const ReleasedGil released;
             self.path->state().set_loss(loss);
           },
           nb::arg("loss"))
@@ -160,7 +160,7 @@ void bind_newton(nb::module_& m) {
               throw std::invalid_argument("theta has " + std::to_string(theta.size()) +
                                           " values; it must have " +
                                           std::to_string(self.path->state().size()) + ".");
-            nb::gil_scoped_release release;
+            const ReleasedGil released;
             self.path->state().move_to({theta.data(), theta.data() + theta.size()});
           },
           nb::arg("theta"))

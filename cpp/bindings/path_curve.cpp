@@ -20,7 +20,7 @@ CurveArrays scores_of(const Vector& starts, const Vector& ends, const Matrix& re
         "residual and rate must have one row a piece and one column a target.");
   CurveSums sums(metric_of(is_error), as_span(targets), as_span(shares));
   {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     for (std::size_t k = 0; k < n_pieces; ++k)
       sums.add(starts.data()[k], ends.data()[k], residual.data() + k * n, rate.data() + k * n);
   }

@@ -55,7 +55,7 @@ struct HeldWalker {
 template <class Work> int watched(double time_limit, const Work& work) {
   SignalWatch signals;
   const PathStatus status = [&] {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     Watch watch(time_limit, signals.question());
     return work(watch);
   }();
@@ -193,7 +193,7 @@ void bind_walker(nb::module_& m) {
       .def(
           "refresh",
           [](HeldWalker& self) {
-            nb::gil_scoped_release release;
+            const ReleasedGil released;
             return self.walker.refresh();
           },
           "Recompute the residuals; returns the KKT violation.")

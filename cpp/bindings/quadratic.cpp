@@ -30,7 +30,7 @@ QuadraticSolution solve(const QuadraticProblem& problem, double lam,
   SignalWatch signals;
   const NewtonOptions options{tol, max_iter, signals.question()};
   QuadraticSolution solution = [&] {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     return solve_quadratic(problem, lam, first, options);
   }();
   signals.raise_caught(true);
@@ -44,7 +44,7 @@ QuadraticPath follow(const QuadraticProblem& problem, const std::optional<Vector
   SignalWatch signals;
   watched.wants_stop = signals.question();
   QuadraticPath path = [&] {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     return follow_quadratic_path(problem, first, watched);
   }();
   signals.raise_caught(false);
@@ -96,7 +96,7 @@ Crossings crossings(const Vector& s, const Vector& e, const Matrix& W, const Vec
     throw std::invalid_argument("W must have one row a pole and one column a value of s and e.");
   std::vector<Crossing> found;
   {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     found = find_crossings({as_span(s), as_span(e), {W.data(), W.size()}, as_span(poles)}, end);
   }
   return Crossings(

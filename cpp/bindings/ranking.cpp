@@ -103,7 +103,7 @@ PairResult descend(const HeldPairs& self, const Vector& upper, const Vector& sta
   SignalWatch signals;
   Watch watch(time_limit, signals.question());
   PairResult result = [&] {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     return descend_pairs(*self.space, self.pairs, c, beta, limits, watch);
   }();
   signals.raise_caught(true);
@@ -118,7 +118,7 @@ PairResult solve_by_newton(const HeldPairs& self, const Vector& upper, const Pai
   SignalWatch signals;
   Watch watch(time_limit, signals.question());
   PairResult result = [&] {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     return solve_pairs_by_newton(*self.space, self.pairs, c, limits, watch);
   }();
   signals.raise_caught(true);
@@ -128,7 +128,7 @@ PairResult solve_by_newton(const HeldPairs& self, const Vector& upper, const Pai
 int walk(HeldPairWalker& self, double to, std::int64_t max_events, double time_limit) {
   SignalWatch signals;
   const PathStatus status = [&] {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     Watch watch(time_limit, signals.question());
     return self.walker.walk(to, max_events, watch);
   }();
@@ -158,7 +158,7 @@ nb::typed<nb::tuple, Floats, Numbers, Floats> run_ndcg(NdcgWalk& self, const Vec
   if (values.shape(0) != times.size() || values.shape(1) != self.n_rows())
     throw std::invalid_argument("values must have one row a time and one column a row of data.");
   const NdcgChanges changes = [&] {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     return self.run(as_span(times), values.data());
   }();
   return nb::make_tuple(copy_of(changes.times), copy_of(changes.queries), copy_of(changes.values));
@@ -191,7 +191,7 @@ void bind_walker(nb::module_& m) {
           [](HeldPairWalker& self, const Vector& beta, const Vector& weights) {
             const auto b = self.pairs().one_each(beta, "beta");
             const auto c = self.pairs().one_each(weights, "weights");
-            nb::gil_scoped_release release;
+            const ReleasedGil released;
             return static_cast<int>(self.walker.start(b, c));
           },
           "beta"_a, "weights"_a, "Begin at a feasible beta.")
@@ -206,7 +206,7 @@ void bind_walker(nb::module_& m) {
       .def(
           "refresh",
           [](HeldPairWalker& self) {
-            nb::gil_scoped_release release;
+            const ReleasedGil released;
             return self.walker.refresh();
           },
           "Recompute the scores; returns the KKT violation.")

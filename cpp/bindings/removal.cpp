@@ -76,7 +76,7 @@ RemovalResult remove(const HeldNear& near, const Indices& places, const Matrix& 
   SignalWatch signals;
   Watch watch(0, signals.question());
   RemovalResult result = [&] {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     return remove_each(near.near, removals, watch);
   }();
   signals.raise_caught(true);

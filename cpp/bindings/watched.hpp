@@ -13,7 +13,7 @@ template <class Work> auto run_watched(const SolveOptions& options, const Work& 
   SignalWatch signals;
   watched.wants_stop = signals.question();
   auto result = [&] {
-    nb::gil_scoped_release release;
+    const ReleasedGil released;
     return work(watched);
   }();
   signals.raise_caught(true);

@@ -15,6 +15,11 @@ def use_stop_question(is_wanted: object) -> None:
     Take the function that says whether the thread that calls it is to end.
     """
 
+def warn_of_leaks(is_on: bool) -> None:
+    """
+    Whether objects of this module that outlive Python are listed as it ends.
+    """
+
 def instruction_set() -> str:
     """The instruction set chosen for the hot loops."""
 
