@@ -19,7 +19,7 @@ from alphapath import SVC, SVR, Status, certify
 from alphapath.errors import KernelError
 from alphapath.kernels import KernelStore, Linear, Poly, Rbf, Sigmoid
 from alphapath.kernels.growing import GrowingView
-from alphapath.paths import polish
+from alphapath.paths import Change, Terms, Updater, polish
 from alphapath.problem import Problem
 from alphapath.solvers import smo
 from datasets import CLASSIFICATION
@@ -329,6 +329,20 @@ def test_polish_is_exact(kernel: Any, tol: float) -> None:
         certificate = certify(problem, exact.beta, exact.bias)
         assert certificate.is_optimal(1e-9)
         assert exact.info.kkt_violation == pytest.approx(certificate.kkt_violation, abs=1e-9)
+
+
+def test_the_way_from_a_fitted_model_is_short() -> None:
+    X, y = make_classification(600, 8, n_informative=5, flip_y=0.2, random_state=0)
+    fitted = SVC(C=100.0, gamma=0.02, tol=1e-1).fit(X, y)
+    view = GrowingView(Rbf(0.02))
+    slots = view.insert(X)
+    signs, beta = np.where(y > 0, 1.0, -1.0), np.zeros(view.n)
+    beta[slots[fitted.support_]] = fitted.dual_coef_[0]
+    terms = Terms(signs, np.full(600, 100.0), np.minimum(signs, 0.0), np.maximum(signs, 0.0))
+    updater = Updater(view)
+    work = updater.update(Change(slots, terms), beta)
+    assert work.n_events <= 3  # a walk all the way from the fitted model takes 15
+    assert updater.walker.describe(work)[1].kkt_violation < 1e-9
 
 
 @pytest.mark.parametrize(

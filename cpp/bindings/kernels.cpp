@@ -4,8 +4,8 @@
 #include "buffer.hpp"
 #include "dispatch.hpp"
 #include "gram.hpp"
+#include "held_samples.hpp"
 #include "matrix_source.hpp"
-#include "samples.hpp"
 
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -19,15 +19,6 @@ namespace alphapath::bindings {
 namespace {
 
 using nb::literals::operator""_a;
-
-/// Samples with the arrays they borrow; the arrays are kept alive by the Python object.
-struct BoundSamples {
-  BoundSamples(Matrix x, double step) : values(x.data(), x.shape(0), x.shape(1), step) {}
-  BoundSamples(const CsrView& csr, std::size_t d, std::size_t dense_limit)
-      : values(csr, d, dense_limit) {}
-
-  Samples values;
-};
 
 struct GramOptions {
   Precision precision;
@@ -57,20 +48,6 @@ KernelKind parse_kind(const std::string& name) {
   if (name == "squared_distance")
     return KernelKind::squared_distance;
   throw std::invalid_argument("There is no native kernel '" + name + "'.");
-}
-
-/// Calls `work` with the GIL released; Ctrl-C ends it with KeyboardInterrupt.
-template <class Work> auto run_released(std::size_t n_threads, Work work) {
-  SignalWatch signals;
-  try {
-    const ReleasedGil released;
-    Watch watch(0.0, signals.question());
-    return work(Team{n_threads, &watch});
-  } catch (const Interrupted&) {
-    signals.raise_caught(false);
-    PyErr_SetNone(PyExc_KeyboardInterrupt); // another thread wants this one to end
-    throw nb::python_error();
-  }
 }
 
 template <class T, class MakeSource>
@@ -112,7 +89,7 @@ nb::ndarray<nb::numpy, double> matrix_of_samples(const BoundSamples& samples,
   auto values = run_released(n_threads, [&](const Team& team) {
     const auto source = make_source<double>(samples.values, f, team);
     auto matrix = std::make_unique<Buffer<double>>(n * stride);
-    source->write_true_matrix(matrix->data(), team);
+    source->write_true_matrix({matrix->data(), stride}, team);
     return matrix;
   });
   double* data = values->data();

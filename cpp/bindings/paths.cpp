@@ -3,6 +3,7 @@
 #include "curves.hpp"
 #include "gram.hpp"
 #include "growing_gram.hpp"
+#include "held_samples.hpp"
 #include "path_walker.hpp"
 
 #include <stdexcept>
@@ -243,6 +244,16 @@ void bind_paths(nb::module_& m) {
       .def(nb::init<std::size_t>(), "n_slots"_a)
       .def_prop_ro("n", &GrowingGram::size)
       .def_prop_ro("nbytes", &GrowingGram::nbytes)
+      .def(
+          "begin",
+          [](GrowingGram& self, std::size_t n_slots, const BoundSamples& samples,
+             const KernelFunction& f) {
+            if (n_slots < samples.values.size())
+              throw std::invalid_argument("There must be a slot for every row.");
+            run_released(1,
+                         [&](const Team& team) { self.begin(n_slots, samples.values, f, team); });
+          },
+          "n_slots"_a, "samples"_a, "function"_a, "The first rows, in the first slots.")
       .def("reserve", &GrowingGram::reserve, "n_slots"_a)
       .def_prop_ro("n_rows_computed", &GrowingGram::n_rows_computed)
       .def(

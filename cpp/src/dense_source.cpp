@@ -159,8 +159,7 @@ void DenseSource<P, T, E>::apply(std::size_t row, std::size_t column, std::size_
 
 template <class P, class T, class E>
 void DenseSource<P, T, E>::write_tile(const Tile& tile, std::span<const double> offset,
-                                      Scratch& scratch, T* matrix) const {
-  const std::size_t stride = padded(size());
+                                      Scratch& scratch, const MatrixOut<T>& matrix) const {
   const auto& ops = panels_.ops();
   scratch.left.clear();
   for (std::size_t i = 0; i < tile.n_rows; i += ops.group)
@@ -176,7 +175,7 @@ void DenseSource<P, T, E>::write_tile(const Tile& tile, std::span<const double> 
     if (!offset.empty())
       add_offsets<T>(offset, tile.row + i, tile.column + first,
                      {scratch.values.data() + at, tile.n_columns - first});
-    std::memcpy(matrix + (tile.row + i) * stride + tile.column + first, scratch.values.data() + at,
+    std::memcpy(matrix.row(tile.row + i) + tile.column + first, scratch.values.data() + at,
                 (tile.n_columns - first) * sizeof(T));
   }
   mirror(tile, scratch.values.data(), matrix);
@@ -185,9 +184,10 @@ void DenseSource<P, T, E>::write_tile(const Tile& tile, std::span<const double> 
 /// Writes the transpose of a finished tile across the diagonal; of one on the diagonal the part
 /// above it.
 template <class P, class T, class E>
-void DenseSource<P, T, E>::mirror(const Tile& tile, const T* values, T* matrix) const {
-  const std::size_t stride = padded(size());
-  T* const to = matrix + tile.column * stride + tile.row;
+void DenseSource<P, T, E>::mirror(const Tile& tile, const T* values,
+                                  const MatrixOut<T>& matrix) const {
+  const std::size_t stride = matrix.stride;
+  T* const to = matrix.row(tile.column) + tile.row;
   if (tile.row != tile.column) {
     transpose<T>({values, tile_size, tile.n_rows, tile.n_columns}, to, stride);
     return;
@@ -200,15 +200,15 @@ void DenseSource<P, T, E>::mirror(const Tile& tile, const T* values, T* matrix) 
 }
 
 template <class P, class T, class E>
-void DenseSource<P, T, E>::write_tiles(const std::vector<double>& offset, T* matrix,
-                                       const Team& team) const {
+void DenseSource<P, T, E>::write_tiles(const std::vector<double>& offset,
+                                       const MatrixOut<T>& matrix, const Team& team) const {
   const std::size_t n = size();
   std::vector<Tile> tiles;
   for (std::size_t i = 0; i < n; i += tile_size)
     for (std::size_t j = i; j < n; j += tile_size)
       tiles.push_back({i, j, std::min(tile_size, n - i), std::min(tile_size, n - j)});
   for (std::size_t i = 0; i < n; ++i)
-    clear_padding(matrix + i * padded(n), n);
+    clear_padding(matrix.row(i), n);
   std::vector<std::unique_ptr<Scratch>> scratch(std::max<std::size_t>(team.n_threads, 1));
   for_each_piece(tiles.size(), team, [&](std::size_t t, std::size_t worker) {
     if (!scratch[worker])

@@ -42,8 +42,10 @@ public:
   std::size_t size() const override { return panels_.size(); }
   std::size_t nbytes() const override { return panels_.nbytes(); }
   void write_rows(std::span<const std::size_t> which, std::span<T* const> out) const override;
-  void write_matrix(T* matrix, const Team& team) const override { write_tiles({}, matrix, team); }
-  void write_true_matrix(T* matrix, const Team& team) const override {
+  void write_matrix(const MatrixOut<T>& matrix, const Team& team) const override {
+    write_tiles({}, matrix, team);
+  }
+  void write_true_matrix(const MatrixOut<T>& matrix, const Team& team) const override {
     write_tiles(offsets(), matrix, team);
   }
   std::vector<double> diagonal() const override;
@@ -71,10 +73,11 @@ private:
   void apply(std::size_t row, std::size_t column, std::size_t n, const P* products,
              T* values) const;
   /// With `offset` added to the values where there is one.
-  void write_tiles(const std::vector<double>& offset, T* matrix, const Team& team) const;
+  void write_tiles(const std::vector<double>& offset, const MatrixOut<T>& matrix,
+                   const Team& team) const;
   void write_tile(const Tile& tile, std::span<const double> offset, Scratch& scratch,
-                  T* matrix) const;
-  void mirror(const Tile& tile, const T* values, T* matrix) const;
+                  const MatrixOut<T>& matrix) const;
+  void mirror(const Tile& tile, const T* values, const MatrixOut<T>& matrix) const;
   Packed pack(std::span<const std::size_t> which) const;
 
   Panels<E, P> panels_;

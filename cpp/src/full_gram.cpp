@@ -10,7 +10,7 @@ template <class T> class FullGram final : public Gram {
 public:
   FullGram(const RowSource<T>& source, const Team& team)
       : Gram(source.diagonal(), source.offsets()), values_(size() * stride()) {
-    source.write_matrix(values_.data(), team);
+    source.write_matrix({values_.data(), stride()}, team);
   }
 
   Precision precision() const override {

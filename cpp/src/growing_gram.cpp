@@ -1,5 +1,6 @@
 #include "growing_gram.hpp"
 
+#include "row_source.hpp"
 #include "simd/isa.hpp"
 #include "simd/kernel_functions.hpp"
 
@@ -7,6 +8,45 @@
 #include <vector>
 
 namespace alphapath {
+
+namespace {
+
+/// expm1(-gamma d^2) in place of n squared distances; values up to padded(n) are overwritten.
+void apply_rbf(double gamma, std::size_t n, double* values) {
+  for (std::size_t k = 0; k < n; ++k)
+    values[k] *= -gamma;
+  ALPHAPATH_DISPATCH(expm1_f64)(values, padded(n), values);
+}
+
+} // namespace
+
+void GrowingGram::begin(std::size_t n_slots, const Samples& samples, const KernelFunction& f,
+                        const Team& team) {
+  const bool is_rbf = f.kind == KernelKind::rbf;
+  const KernelFunction written = is_rbf ? KernelFunction{KernelKind::squared_distance} : f;
+  const auto source = make_source<double>(samples, written, team);
+  const std::size_t n = samples.size(), width = padded(n_slots);
+  values_ = Buffer<double>(n_slots * width);
+  source->write_matrix({values_.data(), width}, team);
+  std::fill(values_.data() + n * width, values_.data() + n_slots * width, 0.0);
+  diagonal_.assign(n_slots, 0.0);
+  offsets_ = source->offsets();
+  offsets_.resize(n_slots, 0.0);
+  std::vector<double> at_origin(values_.data(), values_.data() + padded(n));
+  if (is_rbf)
+    apply_rbf(f.gamma, n, at_origin.data());
+  for (std::size_t i = 0; i < n; ++i) {
+    double* row = values_.data() + i * width;
+    if (is_rbf)
+      apply_rbf(f.gamma, n, row);
+    for (std::size_t k = 0; k < n; ++k)
+      row[k] -= at_origin[i] + at_origin[k] - at_origin[0];
+    std::fill(row + n, row + width, 0.0);
+    diagonal_[i] = row[i];
+    offsets_[i] += at_origin[i] + (is_rbf ? 0.5 : -at_origin[0] / 2);
+  }
+  n_filled_ += n;
+}
 
 void GrowingGram::reserve(std::size_t n_slots) {
   if (n_slots <= size())

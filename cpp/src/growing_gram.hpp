@@ -3,6 +3,9 @@
 
 #include "alphapath/kernel_rows.hpp"
 #include "buffer.hpp"
+#include "kernel_function.hpp"
+#include "parallel.hpp"
+#include "samples.hpp"
 
 #include <vector>
 
@@ -22,6 +25,10 @@ public:
   std::span<const double> offset() const override { return offsets_; }
   std::size_t nbytes() const { return values_.nbytes(); }
 
+  /// The first rows, in the first of n_slots slots, their values centred about row 0. Distances are
+  /// sums of differences: as exact as those of rows that come later.
+  void begin(std::size_t n_slots, const Samples& samples, const KernelFunction& f,
+             const Team& team);
   /// More slots, their values 0; rows move.
   void reserve(std::size_t n_slots);
   std::size_t n_rows_computed() const { return n_filled_; }

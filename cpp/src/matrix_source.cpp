@@ -75,11 +75,11 @@ void MatrixSource<P, T>::write_rows(std::span<const std::size_t> which,
 }
 
 template <class P, class T>
-void MatrixSource<P, T>::write_matrix(T* matrix, const Team& team) const {
+void MatrixSource<P, T>::write_matrix(const MatrixOut<T>& matrix, const Team& team) const {
   const std::size_t n = products_.n;
   for_each_piece((n + piece - 1) / piece, team, [&](std::size_t p, std::size_t) {
     for (std::size_t i = p * piece; i < std::min(n, (p + 1) * piece); ++i)
-      write_row(i, matrix + i * padded(n));
+      write_row(i, matrix.row(i));
   });
 }
 

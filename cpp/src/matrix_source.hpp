@@ -22,7 +22,7 @@ public:
   std::size_t size() const override { return products_.n; }
   std::size_t nbytes() const override { return 0; }
   void write_rows(std::span<const std::size_t> which, std::span<T* const> out) const override;
-  void write_matrix(T* matrix, const Team& team) const override;
+  void write_matrix(const MatrixOut<T>& matrix, const Team& team) const override;
   std::vector<double> diagonal() const override;
   std::vector<double> offsets() const override { return offsets_.values(); }
 

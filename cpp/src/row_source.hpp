@@ -22,6 +22,14 @@ void add_offsets(std::span<const double> offset, std::size_t row, std::size_t co
     values[j] += static_cast<T>(offset[row] + offset[column + j]);
 }
 
+/// Where a matrix is written: row i from data + i * stride on, stride >= padded(columns).
+template <class T> struct MatrixOut {
+  T* data;
+  std::size_t stride;
+
+  T* row(std::size_t i) const { return data + i * stride; }
+};
+
 /// Values of type T; the same bits whichever way they are asked for. Shared by threads.
 template <class T> class RowSource {
 public:
@@ -31,14 +39,14 @@ public:
   virtual std::size_t nbytes() const = 0;
   /// Writes row which[k] to out[k][0 .. padded(size())), padding zeroed.
   virtual void write_rows(std::span<const std::size_t> which, std::span<T* const> out) const = 0;
-  /// Writes all rows, row i at matrix + i * padded(size()), padding zeroed.
-  virtual void write_matrix(T* matrix, const Team& team) const = 0;
+  /// Writes padded(size()) values of each row, padding zeroed.
+  virtual void write_matrix(const MatrixOut<T>& matrix, const Team& team) const = 0;
   /// The same with the offsets added: the kernel's own values.
-  virtual void write_true_matrix(T* matrix, const Team& team) const {
+  virtual void write_true_matrix(const MatrixOut<T>& matrix, const Team& team) const {
     write_matrix(matrix, team);
     const std::vector<double> offset = offsets();
     for (std::size_t i = 0; i < size(); ++i)
-      add_offsets<T>(offset, i, 0, {matrix + i * padded(size()), size()});
+      add_offsets<T>(offset, i, 0, {matrix.row(i), size()});
   }
   virtual std::vector<double> diagonal() const = 0;
   virtual std::vector<double> offsets() const = 0;

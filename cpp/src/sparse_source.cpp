@@ -95,12 +95,12 @@ void SparseSource<T>::write_rows(std::span<const std::size_t> which,
     write_row(which[r], 0, products, out[r]);
 }
 
-template <class T> void SparseSource<T>::write_matrix(T* matrix, const Team& team) const {
-  const std::size_t stride = padded(size());
+template <class T>
+void SparseSource<T>::write_matrix(const MatrixOut<T>& matrix, const Team& team) const {
   std::vector<std::vector<double>> products(std::max<std::size_t>(team.n_threads, 1));
   for_each_piece(size(), team, [&](std::size_t i, std::size_t worker) {
-    products[worker].resize(stride);
-    write_row(i, i / 16 * 16, products[worker], matrix + i * stride);
+    products[worker].resize(padded(size()));
+    write_row(i, i / 16 * 16, products[worker], matrix.row(i));
   });
   mirror_upper(matrix, size(), team);
 }
@@ -118,18 +118,17 @@ template <class T> std::vector<double> SparseSource<T>::diagonal() const {
   return diagonal;
 }
 
-template <class T> void mirror_upper(T* matrix, std::size_t n, const Team& team) {
+template <class T> void mirror_upper(const MatrixOut<T>& matrix, std::size_t n, const Team& team) {
   constexpr std::size_t block = 64;
-  const std::size_t stride = padded(n);
   for_each_piece((n + block - 1) / block, team, [&](std::size_t b, std::size_t) {
     const std::size_t j = b * block; // the rows written: j .. j + block
     const std::size_t n_rows = std::min(block, n - j);
     for (std::size_t i = 0; i < j; i += block)
-      transpose<T>({matrix + i * stride + j, stride, block, n_rows}, matrix + j * stride + i,
-                   stride);
+      transpose<T>({matrix.row(i) + j, matrix.stride, block, n_rows}, matrix.row(j) + i,
+                   matrix.stride);
     for (std::size_t r = j + 1; r < j + n_rows; ++r)
       for (std::size_t c = j; c < r; ++c)
-        matrix[r * stride + c] = matrix[c * stride + r];
+        matrix.row(r)[c] = matrix.row(c)[r];
   });
 }
 

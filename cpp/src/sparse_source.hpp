@@ -16,7 +16,7 @@ public:
   std::size_t size() const override { return samples_.size(); }
   std::size_t nbytes() const override;
   void write_rows(std::span<const std::size_t> which, std::span<T* const> out) const override;
-  void write_matrix(T* matrix, const Team& team) const override;
+  void write_matrix(const MatrixOut<T>& matrix, const Team& team) const override;
   std::vector<double> diagonal() const override;
   std::vector<double> offsets() const override { return offsets_.values(); }
 
@@ -34,6 +34,6 @@ private:
 };
 
 /// Fills the lower triangle from the upper one.
-template <class T> void mirror_upper(T* matrix, std::size_t n, const Team& team);
+template <class T> void mirror_upper(const MatrixOut<T>& matrix, std::size_t n, const Team& team);
 
 } // namespace alphapath

@@ -181,6 +181,34 @@ TEST(walks_on_near_instances_stay_optimal) {
 }
 
 /// Memory is used again and again: what is in it must not show where nobody is.
+TEST(the_first_rows_of_a_growing_kernel_keep_their_digits) {
+  const std::size_t n = 37, d = 3, n_slots = 52;
+  const std::vector<double> x = numbers(n * d);
+  const Samples samples(x.data(), n, d);
+  for (const double gamma : {1e-9, 0.7}) {
+    GrowingGram gram(0);
+    gram.begin(n_slots, samples, {KernelKind::rbf, gamma, 0, 0}, {});
+    CHECK(gram.size() == n_slots);
+    const auto e = [&](std::size_t i, std::size_t j) {
+      long double distance = 0;
+      for (std::size_t k = 0; k < d; ++k)
+        distance += std::pow(static_cast<long double>(x[i * d + k]) - x[j * d + k], 2);
+      return std::expm1(-gamma * distance);
+    };
+    for (std::size_t i = 0; i < n; ++i) {
+      const double* row = static_cast<const double*>(gram.row(i).data);
+      for (std::size_t j = 0; j < n; ++j) {
+        const long double exact = e(i, j) - e(i, 0) - e(j, 0);
+        CHECK(std::abs(static_cast<double>(row[j] - exact)) < 1e-14 * std::min(1.0, 10 * gamma));
+        CHECK(row[j] == static_cast<const double*>(gram.row(j).data)[i]);
+      }
+      CHECK(std::count(row + n, row + gram.stride(), 0.0) ==
+            static_cast<std::ptrdiff_t>(gram.stride() - n));
+      CHECK(is_close(gram.offset()[i], static_cast<double>(e(i, 0)) + 0.5, 1e-15));
+    }
+  }
+}
+
 TEST(near_rows_are_zero_where_nobody_is) {
   const std::size_t n = 40;
   const GrowingGram gram = gram_of(gaussian(n, 2, 1.0, 1), n);

@@ -714,6 +714,9 @@ class GrowingGram(KernelRows):
     @property
     def nbytes(self) -> int: ...
 
+    def begin(self, n_slots: int, samples: Samples, function: KernelFunction) -> None:
+        """The first rows, in the first slots."""
+
     def reserve(self, n_slots: int) -> None: ...
 
     @property

@@ -14,8 +14,9 @@ from .base import FloatArray, Kernel, squared_norms
 from .distances import CANCELLATION, squared_distances
 from .limits import LARGEST_VALUE
 from .linear import Linear
-from .policy import parse_memory_limit, row_bytes
+from .policy import DENSE_SHARE, parse_memory_limit, row_bytes
 from .rbf import Rbf
+from .rows import as_rows, make_samples
 
 IntArray = NDArray[np.int64]
 
@@ -69,10 +70,13 @@ class GrowingView:
         """Slots for the rows of X, their kernel values computed."""
         count = X.shape[0]
         self.check_size(int(self._is_used.sum()) + count, self.memory_limit)
+        function = self.kernel.native_function()
+        if self.n == 0 and function is not None:
+            return self._begin(as_rows(X), function)
         free = np.flatnonzero(~self._is_used)
         if free.size < count:
             used = self.n - free.size
-            wanted = max(used + count, min(int(GROWTH * (used + count)), self._most_slots()))
+            wanted = self._choose_size(used + count)
             self.gram.reserve(wanted)
             self._is_used = np.concatenate(
                 [self._is_used, np.zeros(wanted - self._is_used.size, dtype=bool)]
@@ -97,6 +101,18 @@ class GrowingView:
             self.gram.fill(slots, offsets, others, values)
         return slots
 
+    def _begin(self, X: Any, function: _core.KernelFunction) -> IntArray:
+        """The first rows, all their kernel values by native code."""
+        count = X.shape[0]
+        n_slots = self._choose_size(count)
+        self.gram.begin(n_slots, make_samples(X, self.memory_limit // DENSE_SHARE), function)
+        slots = np.arange(count, dtype=np.int64)
+        self._rows.put(slots, X, n_slots)
+        if isinstance(self.kernel, Rbf):
+            self._rows.put_at_origin(self.kernel.gamma, slots)
+        self._is_used = np.arange(n_slots) < count
+        return slots
+
     def remove(self, slots: IntArray) -> None:
         """Free these slots; their values stay until they are used again."""
         self._is_used[slots] = False
@@ -113,9 +129,10 @@ class GrowingView:
         values[:, used] = self.kernel.evaluate(self.rows_at(slots), self.rows_at(used))
         return values
 
-    def _most_slots(self) -> int:
-        n = int(np.sqrt(self.memory_limit / 8.0))
-        return n // 16 * 16
+    def _choose_size(self, n_used: int) -> int:
+        """Slots to have where so many are in use."""
+        most = int(np.sqrt(self.memory_limit / 8.0)) // 16 * 16
+        return max(n_used, min(int(GROWTH * n_used), most))
 
 
 class _Rows:
@@ -175,17 +192,25 @@ class _Rows:
 
         E = K - 1 by expm1, which keeps the digits where gamma is small; K = 1 + E and E_oo = 0.
         """
-        if self._about is not None and self._norms is not None:
-            squares, norms = self._distances(slots, others), self._norms[slots]
+        if self._about is not None:
+            squares = self._distances(slots, others)
         else:
-            X = self.take(slots)
-            squares = squared_distances(X, self.take(others))
-            norms = squared_distances(X, self._origin)[:, 0]
-        if others[-1] >= self._at_origin.size:
-            self._at_origin = np.pad(self._at_origin, (0, others[-1] + 1 - self._at_origin.size))
+            squares = squared_distances(self.take(slots), self.take(others))
+        own = self.put_at_origin(gamma, slots)
+        return own, self._at_origin[others], squares
+
+    def put_at_origin(self, gamma: float, slots: IntArray) -> FloatArray:
+        """E of `slots` at the origin, kept."""
+        if self._norms is not None:
+            norms = self._norms[slots]
+        else:
+            norms = squared_distances(self.take(slots), self._origin)[:, 0]
+        last = int(slots.max())
+        if last >= self._at_origin.size:
+            self._at_origin = np.pad(self._at_origin, (0, last + 1 - self._at_origin.size))
         own = np.expm1(-gamma * norms)
         self._at_origin[slots] = own
-        return own, self._at_origin[others], squares
+        return own
 
     def centred(
         self, kernel: Kernel, slots: IntArray, others: NDArray[np.intp]

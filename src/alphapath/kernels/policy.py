@@ -27,6 +27,8 @@ Precision = Literal["float32", "float64"]
 
 SMALL = 2048
 TIGHT = 1e-5
+#: The share of the memory limit that a dense copy of sparse data may take.
+DENSE_SHARE = 8
 ITEM_SIZE: dict[Precision, int] = {"float32": 4, "float64": 8}
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 UNITS |= {"KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}

@@ -16,6 +16,7 @@ from .base import FloatArray, Kernel
 from .grid import find_step, pays
 from .limits import LARGEST_IN_FLOAT32, LARGEST_SQUARED_NORM, check_kernel_size
 from .policy import (
+    DENSE_SHARE,
     SMALL,
     TIGHT,
     Layout,
@@ -29,9 +30,6 @@ from .precomputed import Precomputed, check_kernel_matrix
 from .rbf import Rbf
 from .rows import as_rows, make_samples
 from .view import KernelView
-
-#: The share of the memory limit that a dense copy of sparse data may take.
-DENSE_SHARE = 8
 
 
 @dataclass(frozen=True)

@@ -115,9 +115,10 @@ class Updater:
         self.is_begun = False
 
     def update(self, change: Change, start: FloatArray | None = None) -> Work:
-        """Make the change; the first call solves from nothing.
+        """Make the change; the first call solves.
 
-        `start`, for the first call, is a feasible beta on the slots to begin from.
+        `start`, for the first call, is a feasible beta on the slots to begin from. Few events lead
+        from what the solver makes of it to the exact solution: each costs a solve with the margin.
         """
         begin = time.perf_counter()
         walker = self.walker
@@ -138,11 +139,7 @@ class Updater:
                 walker.weights = change.weights.copy()
             walker.weights[change.add] = change.terms.weights
             walker.weights[change.remove] = 0.0
-            if not walker.weights.any():
-                pass
-            elif start is None:
-                walker.solve()
-            else:
-                walker.begin(start)
+            if walker.weights.any():
+                walker.solve(start)
         self.is_begun = bool(walker.weights.any())
         return Work.since(before, walker, n_fallbacks, time.perf_counter() - begin)
