@@ -21,7 +21,7 @@ import numpy as np
 from ..problem import FloatArray, Problem
 from ..solvers.sequence import SequenceSolution
 from ..solvers.steps import Known
-from .node import NEIGHBOUR, ROOT, Chain, Step
+from .node import NEIGHBOUR, ROOT, Arrays, Chain, Step
 from .work import multiply_work
 
 #: Chains of a unit: more would leave other workers without one.
@@ -74,6 +74,29 @@ class Neighbour:
     work: float = 0.0
     costs: dict[str, float] = field(default_factory=dict)
     first: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+
+    def arrays(self) -> Arrays:
+        """All of it, as a journal keeps it."""
+        solutions = list(self.first.values())
+        return {
+            "work": np.array(self.work),
+            "edges": np.array(list(self.costs), dtype=str),
+            "costs": np.array(list(self.costs.values()), dtype=np.float64),
+            "keys": np.array(list(self.first), dtype=np.int64).reshape(-1, 2),
+            "sizes": np.array([beta.size for _, beta in solutions], dtype=np.int64),
+            "weights": np.concatenate([np.zeros(0), *(weights for weights, _ in solutions)]),
+            "beta": np.concatenate([np.zeros(0), *(beta for _, beta in solutions)]),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Neighbour:
+        """The inverse of `arrays`."""
+        costs = dict(zip(arrays["edges"].tolist(), arrays["costs"].tolist(), strict=True))
+        ends = np.cumsum(arrays["sizes"])[:-1]
+        weights, beta = (np.split(arrays[name], ends) for name in ("weights", "beta"))
+        keys = [(pair, fold) for pair, fold in arrays["keys"].tolist()]
+        first = dict(zip(keys, zip(weights, beta, strict=True), strict=False))
+        return cls(float(arrays["work"]), costs, first)
 
     def choose_edges(self, chain: Chain) -> list[Edge]:
         """An edge for each fold of a chain, by what edges cost on the kernel before."""

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import JournalError
 from ..problem import FloatArray
 from ..solution import Status
+from .neighbours import Edge
 from .node import Arrays, Chain
 
 #: The status of a cell whose training set or parameters were refused, and of one not run.
@@ -42,6 +44,36 @@ STATUS_NAMES = {
 
 #: Arrays of every chain besides its scores.
 COUNTED = ("n_iter", "status", "seed", "duality_gap", "fit_time", "score_time")
+
+
+def check_arrays(chain: Chain, arrays: Arrays) -> None:
+    """Refuse what cannot be the arrays of the chain, in one sentence."""
+    kinds = {"n_iter": "iu", "status": "iu", "seed": "U"}
+    needed: dict[str, tuple[str, tuple[int, ...]]] = {
+        name: (kinds.get(name, "f"), chain.shape) for name in (*COUNTED, "work")
+    }
+    needed["error"] = "U", chain.shape[:1]
+    known = {name: (array.dtype.kind, array.shape) for name, array in arrays.items()}
+    scores = {name: ("f", chain.shape) for name in known if name.startswith(("test_", "train_"))}
+    edges = {"edges": ("U", chain.shape[:1])} if "edges" in known else {}
+    for name, (kind, shape) in (needed | scores | edges).items():
+        if name not in known:
+            raise JournalError(f"The record of chain {chain.key!r} has no array {name!r}.")
+        if known[name][0] not in kind or known[name][1] != shape:
+            raise JournalError(
+                f"The array {name!r} of chain {chain.key!r} has kind {known[name][0]!r} and shape "
+                f"{known[name][1]}; it must have kind {kind!r} and shape {shape}."
+            )
+    choices: dict[str, set[Any]] = {"status": set(STATUS_NAMES)}
+    if edges:
+        choices["edges"] = {str(edge) for edge in Edge}
+    for name, valid in choices.items():
+        strange = set(arrays[name].ravel().tolist()) - valid
+        if strange:
+            raise JournalError(
+                f"The array {name!r} of chain {chain.key!r} has {min(strange)!r}; known are "
+                f"{', '.join(map(repr, sorted(map(str, valid))))}."
+            )
 
 
 class SearchTable:

@@ -2,23 +2,30 @@
 
 The unit of work is a Chain, or several that begin from one another: a pure function of the data and
 the chains, so the results are the same for any backend and any number of workers. A unit that a
-journal knows is not run again; one whose worker died is run again, at last in this process.
+journal knows is not run again, and one of which it knows a part goes on after that; one whose
+worker died is run again, at last in this process.
 """
 
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 
+from ..errors import JournalError
 from ..solvers.lapack import single_threaded
 from ..stopping import Stop
 from .neighbours import Neighbour, units_of
 from .node import Arrays, Chain
-from .result import NOT_RUN
+from .result import NOT_RUN, check_arrays
+
+#: n_jobs of joblib, and what kind of workers is preferred.
+Jobs = tuple[int | None, str | None]
 
 #: How often the chains of dead workers are handed out again before they are run in this process.
 N_ROUNDS = 2
@@ -41,12 +48,30 @@ DEATHS = frozenset(
 )
 
 
+#: Backends of joblib (by class name) whose workers reach the files of this process.
+LOCAL = frozenset(
+    {"SequentialBackend", "ThreadingBackend", "MultiprocessingBackend", "LokyBackend"}
+)
+
+
 class Journal(Protocol):
-    """Remembers finished chains, as journal.Journal does."""
+    """Remembers finished chains, and what they leave to the next, as journal.Journal does."""
 
     def get(self, key: str, /) -> Arrays | None: ...
 
-    def put(self, key: str, arrays: Arrays, /) -> None: ...
+    def get_legacy(self, key: str, /) -> Arrays | None: ...
+
+    def put(
+        self,
+        key: str,
+        arrays: Arrays,
+        /,
+        *,
+        legacy: Arrays | None = None,
+        before: str | None = None,
+    ) -> None: ...
+
+    def __contains__(self, key: str, /) -> bool: ...
 
 
 class Work(Protocol):
@@ -59,7 +84,58 @@ class Work(Protocol):
     def __call__(self, chain: Chain, neighbour: Neighbour | None, /) -> Arrays | None: ...
 
 
-Unit = Sequence[Chain]
+@dataclass(frozen=True)
+class Unit:
+    """Chains that begin from one another, the first `n_known` of which were given before."""
+
+    chains: Sequence[Chain]
+    n_known: int = 0
+
+
+class Record:
+    """The journal of a running search; a search outlives a journal that cannot be written.
+
+    What a worker cannot write, the process that gathers the results tries again, and warns.
+    """
+
+    def __init__(self, journal: Journal | None, is_worker: bool = False) -> None:
+        self.journal, self.is_worker = journal, is_worker
+
+    def known(self, chains: Sequence[Chain]) -> list[Arrays]:
+        """The arrays of those chains, from the first on, that are finished."""
+        found: list[Arrays] = []
+        for chain in chains:
+            arrays = None if self.journal is None else self.journal.get(chain.key)
+            if arrays is None:
+                break
+            check_arrays(chain, arrays)
+            found.append(arrays)
+        return found
+
+    def neighbour(self, chain: Chain) -> Neighbour | None:
+        """What a finished chain left to the next."""
+        left = None if self.journal is None else self.journal.get_legacy(chain.key)
+        try:
+            return None if left is None else Neighbour.from_arrays(left)
+        except (LookupError, TypeError, ValueError):
+            raise JournalError(
+                f"What chain {chain.key!r} left in the journal to the next chain is malformed. "
+                f"Delete the file to begin the search again."
+            ) from None
+
+    def put(self, chain: Chain, arrays: Arrays, neighbour: Neighbour | None = None) -> None:
+        """Keep a chain, if it is finished, with what it leaves to the next."""
+        if self.journal is None or not is_whole(arrays):
+            return
+        legacy = None if neighbour is None else neighbour.arrays()
+        try:
+            if chain.key not in self.journal:
+                self.journal.put(chain.key, arrays, legacy=legacy, before=chain.after or None)
+        except JournalError as error:
+            self.journal = None
+            if not self.is_worker:
+                text = f"{error} The search goes on, but what it solves from now on is not kept."
+                warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 def run_chains(
@@ -78,44 +154,40 @@ def run_chains(
     `on_begin` is told of a chain before it is run, where that happens in this thread, else when it
     is done. Ctrl-C and errors come through; what was yielded before is complete.
     """
+    record = Record(journal)
     missing = []
     for unit in units_of(chains):
-        known = [None if journal is None else journal.get(chain.key) for chain in unit]
-        if any(arrays is None for arrays in known):
-            missing.append(unit)
-            continue
-        for chain, arrays in zip(unit, known, strict=True):
-            assert arrays is not None
+        known = record.known(unit)
+        for chain, arrays in zip(unit, known, strict=False):
             if on_begin is not None:
                 on_begin(chain)
             yield chain, arrays
+        if len(known) < len(unit):
+            missing.append(Unit(unit, len(known)))
     # Entered once: numpy must not see another number of threads than alone.
     prefer = None if n_threads is None else "threads"
     if n_threads is not None and n_jobs is None and effective_n_jobs(None) == 1:
         n_jobs = n_threads
     with single_threaded():
-        for chain, arrays in _run_missing(work, missing, n_jobs, prefer, on_begin):
-            if arrays is None:
-                continue
-            if journal is not None and not (arrays["status"] == NOT_RUN).any():
-                journal.put(chain.key, arrays)
+        for chain, arrays in _run_missing(work, missing, (n_jobs, prefer), record, on_begin):
             yield chain, arrays
 
 
 def _run_missing(
     work: Work,
     units: Sequence[Unit],
-    n_jobs: int | None,
-    prefer: str | None,
+    jobs: Jobs,
+    record: Record,
     on_begin: Callable[[Chain], None] | None,
-) -> Iterator[tuple[Chain, Arrays | None]]:
+) -> Iterator[tuple[Chain, Arrays]]:
     left = dict(enumerate(units))
-    if len(units) > 1 and effective_n_jobs(n_jobs) > 1:
+    if len(units) > 1 and effective_n_jobs(jobs[0]) > 1:
         for _ in range(N_ROUNDS):
             try:
-                for number, found in _run_parallel(work, dict(left), n_jobs, prefer):
-                    unit = left.pop(number)
-                    for chain, arrays in zip(unit, found, strict=True):
+                for number, found in _run_parallel(work, dict(left), jobs, record):
+                    del left[number]
+                    for chain, arrays in found:
+                        record.put(chain, arrays)
                         if on_begin is not None:
                             on_begin(chain)
                         yield chain, arrays
@@ -125,49 +197,79 @@ def _run_missing(
             if not left:
                 return
     for unit in left.values():
-        yield from run_unit(work, unit, on_begin)
+        yield from run_unit(work, unit, record, on_begin)
 
 
 def run_unit(
-    work: Work, unit: Unit, on_begin: Callable[[Chain], None] | None = None
-) -> Iterator[tuple[Chain, Arrays | None]]:
-    """The chains of a unit, each given what the one before left."""
-    neighbour = Neighbour() if len(unit) > 1 else None
-    for chain in unit:
-        if on_begin is not None:
+    work: Work,
+    unit: Unit,
+    record: Record,
+    on_begin: Callable[[Chain], None] | None = None,
+) -> Iterator[tuple[Chain, Arrays]]:
+    """The chains of a unit that are not known, each given what the one before left."""
+    chains = unit.chains
+    done = record.known(chains)
+    neighbour = Neighbour() if len(chains) > 1 else None
+    if 0 < len(done) < len(chains):
+        neighbour = record.neighbour(chains[len(done) - 1])
+        if neighbour is None:  # solved again for what it leaves
+            done, neighbour = [], Neighbour()
+    for k, chain in enumerate(chains):
+        is_new = k >= unit.n_known
+        if is_new and on_begin is not None:
             on_begin(chain)
-        try:
-            arrays = work(chain, neighbour)
-        except KeyboardInterrupt as interrupt:
-            yield chain, getattr(interrupt, "partial", None)
-            raise
-        yield chain, arrays
+        if k < len(done):
+            arrays: Arrays | None = done[k]
+        else:
+            try:
+                arrays = work(chain, neighbour)
+            except KeyboardInterrupt as interrupt:
+                partial = getattr(interrupt, "partial", None)
+                if is_new and partial is not None:
+                    yield chain, partial
+                raise
+            if arrays is None or not is_whole(arrays):
+                record = Record(None)  # nor can what comes after it be what it would have been
+            if arrays is not None:
+                record.put(chain, arrays, neighbour if k + 1 < len(chains) else None)
+        if is_new and arrays is not None:
+            yield chain, arrays
 
 
 def _run_parallel(
-    work: Work, units: Mapping[int, Unit], n_jobs: int | None, prefer: str | None
-) -> Iterator[tuple[int, list[Arrays | None]]]:
-    """(number, arrays of its chains) of units as they are done; all at a time by some backends."""
+    work: Work, units: Mapping[int, Unit], jobs: Jobs, record: Record
+) -> Iterator[tuple[int, list[tuple[Chain, Arrays]]]]:
+    """(number, chains and arrays) of units as they are done; all at a time by some backends."""
     stop = Stop()
+    n_jobs, prefer = jobs
+    backend = get_active_backend(prefer=prefer)[0]
+    journal = record.journal if type(backend).__name__ in LOCAL else None
+    tasks = (delayed(run_one)(work, k, unit, stop, journal) for k, unit in units.items())
     try:
-        if get_active_backend(prefer=prefer)[0].supports_return_generator:
+        if backend.supports_return_generator:
             parallel = Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator_unordered")
-            yield from parallel(delayed(run_one)(work, k, unit, stop) for k, unit in units.items())
+            yield from parallel(tasks)
             return
         size = UNITS_AT_A_TIME * effective_n_jobs(n_jobs)
         with Parallel(n_jobs=n_jobs, prefer=prefer) as parallel:
-            left = iter(units.items())
-            while some := list(itertools.islice(left, size)):
-                yield from parallel(delayed(run_one)(work, k, unit, stop) for k, unit in some)
+            while some := list(itertools.islice(tasks, size)):
+                yield from parallel(some)
     finally:
         stop.set()
 
 
-def run_one(work: Work, number: int, unit: Unit, stop: Stop) -> tuple[int, list[Arrays | None]]:
+def run_one(
+    work: Work, number: int, unit: Unit, stop: Stop, journal: Journal | None
+) -> tuple[int, list[tuple[Chain, Arrays]]]:
     """One unit in a worker; the order of the results is not that of the units."""
+    record = Record(journal, is_worker=True)
     with single_threaded():
-        found = stop.run(lambda: [arrays for _, arrays in run_unit(work, unit)])
-        return number, found or []
+        return number, stop.run(lambda: list(run_unit(work, unit, record))) or []
+
+
+def is_whole(arrays: Arrays) -> bool:
+    """Whether every cell of the chain was run."""
+    return not (arrays["status"] == NOT_RUN).any()
 
 
 def is_death(error: BaseException) -> bool:
