@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import dump_svmlight_file, make_classification
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import alphapath
-from alphapath import SVC
+from alphapath import SVC, LinearSVC
 from alphapath.errors import JournalError
 from alphapath.model_selection import SVMSearchCV
+from alphapath.model_selection.search_work import SearchWork
 from alphapath.search.journal import Journal
+from alphapath.search.node import NEIGHBOUR
 
 # Every chain that is begun is written down, so that what is done twice can be counted.
 SEARCH = """
@@ -105,7 +115,7 @@ def test_ten_random_kills(tmp_path: Path) -> None:
 GRID = {"C": [0.5, 4.0], "gamma": [0.1, 1.0]}
 
 
-def make_search(journal: Path, **changes: Any) -> Any:
+def make_search(journal: Path | None, **changes: Any) -> Any:
     options = {"param_grid": GRID, "cv": 3, **changes}
     return SVMSearchCV(SVC(), journal=journal, refit=False, **options)
 
@@ -134,6 +144,174 @@ def test_another_search_is_refused(change: str, tmp_path: Path) -> None:
     assert len(Journal(path)) > 0
 
 
+def rbf(width: float) -> Any:
+    return lambda A, B: np.exp(-width * ((A[:, None] - B[None]) ** 2).sum(-1))
+
+
+def train_on(columns: Any) -> Any:
+    chosen = ColumnTransformer([("chosen", StandardScaler(), columns)])
+    return make_pipeline(chosen, SVC())
+
+
+def score_times(factor: float) -> Any:
+    def score(model: Any, X: Any, y: Any) -> float:
+        return factor * float(model.score(X, y))
+
+    return score
+
+
+class Power:
+    """A kernel whose state, and no code, tells it from another."""
+
+    def __init__(self, degree: int) -> None:
+        self.degree = degree
+
+    def __call__(self, A: Any, B: Any) -> Any:
+        return (1.0 + A @ B.T) ** self.degree
+
+
+WIDE = np.random.default_rng(0).normal(size=(60, 1200))
+CHANGES: dict[str, tuple[Any, Any]] = {
+    "lambda": (SVC(kernel=lambda A, B: A @ B.T), SVC(kernel=lambda A, B: (A @ B.T) ** 3)),
+    "closure": (SVC(kernel=rbf(0.001)), SVC(kernel=rbf(0.1))),
+    "state": (SVC(kernel=Power(1)), SVC(kernel=Power(3))),
+    "method": (SVC(kernel=Power(1).__call__), SVC(kernel=Power(3).__call__)),
+    "partial": (
+        SVC(kernel=partial(Power.__call__, Power(1))),
+        SVC(kernel=partial(Power.__call__, Power(2))),
+    ),
+    "step": tuple(
+        make_pipeline(FunctionTransformer(function), SVC())
+        for function in (lambda X: X, lambda X: X[:, :5])
+    ),
+    "columns": (train_on(list(range(800))), train_on([*range(799), 900])),
+    "array": (train_on(np.arange(1100)), train_on(np.r_[:500, 501:1101])),
+    "class": (SVC(kernel="linear"), LinearSVC()),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_another_function_is_another_search(change: str, tmp_path: Path) -> None:
+    y = np.arange(60) % 2
+    first, second = (
+        SVMSearchCV(
+            estimator,
+            {"C" if hasattr(estimator, "C") else "svc__C": [1.0]},
+            cv=2,
+            refit=False,
+            journal=tmp_path / "search.db",
+        )
+        for estimator in CHANGES[change]
+    )
+    scores = first.fit(WIDE, y).cv_results_["mean_test_score"]
+    assert clone(first).fit(WIDE, y).cv_results_["mean_test_score"] == scores
+    with pytest.raises(JournalError, match=r"another search \(estimator"):
+        second.fit(WIDE, y)
+
+
+def test_an_edited_scorer_is_another_search(tmp_path: Path) -> None:
+    X, y = make_classification(80, random_state=0)
+    path = tmp_path / "search.db"
+    make_search(path, scoring=score_times(1.0)).fit(X, y)
+    make_search(path, scoring=score_times(1.0)).fit(X, y)
+    with pytest.raises(JournalError, match=r"another search \(scoring"):
+        make_search(path, scoring=score_times(2.0)).fit(X, y)
+
+
+def test_what_has_no_digest_is_refused_at_once(tmp_path: Path) -> None:
+    X, y = make_classification(80, random_state=0)
+    search = make_search(tmp_path / "search.db", param_grid={"C": [1.0]})
+    search.set_params(estimator__kernel=lambda A, B: next(widths) * A @ B.T)
+    widths = (width for width in [1.0])
+    sentence = r"Of its estimator: the variable 'widths'.* is an object of type 'generator'"
+    with pytest.raises(JournalError, match=sentence):
+        search.fit(X, y)
+    assert not (tmp_path / "search.db").exists()
+
+
+def test_two_searches_at_a_time_are_refused(tmp_path: Path) -> None:
+    X, y = make_classification(80, random_state=0)
+    path = tmp_path / "search.db"
+    refusals = []
+
+    def search_again(model: Any, X: Any, y: Any) -> float:
+        with pytest.raises(JournalError, match="another search that keeps this journal is running"):
+            make_search(path).fit(*data)
+        refusals.append(1)
+        return float(model.score(X, y))
+
+    data = X, y
+    make_search(path, scoring=search_again).fit(X, y)
+    assert refusals
+    make_search(tmp_path / "other.db").fit(X, y)
+    assert not [*tmp_path.glob("*-lock")]
+
+
+LINKED = {"C": [500.0], "gamma": np.geomspace(0.01, 1.0, 7)}
+
+
+@pytest.mark.parametrize("n_done", range(1, 7))
+def test_linked_kernels_resume_after_any_chain(n_done: int, tmp_path: Path) -> None:
+    """What a chain begins from is kept until it is finished: one chain is solved, not its unit."""
+    X, y = make_classification(300, 8, n_informative=5, flip_y=0.2, random_state=1)
+    path = tmp_path / "search.db"
+    options = {"param_grid": LINKED, "plan": "linked_kernels"}
+    plain = make_search(None, **options).fit(X, y)
+    assert any(step.parent == NEIGHBOUR for chain in plain.plan_.chains for step in chain.steps)
+    solved: list[str] = []
+    run = SearchWork.__call__
+
+    def stop_in_time(self: Any, chain: Any, neighbour: Any) -> Any:
+        if len(solved) == n_done:
+            raise KeyboardInterrupt
+        solved.append(chain.key)
+        return run(self, chain, neighbour)
+
+    def count(self: Any, chain: Any, neighbour: Any) -> Any:
+        solved.append(chain.key)
+        return run(self, chain, neighbour)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SearchWork, "__call__", stop_in_time)
+        with (
+            pytest.raises(KeyboardInterrupt),
+            pytest.warns(ConvergenceWarning, match="were not run"),
+        ):
+            make_search(path, **options).fit(X, y)
+        patch.setattr(SearchWork, "__call__", count)
+        resumed = make_search(path, **options).fit(X, y)
+    assert len(solved) == len(set(solved)) == 7
+    assert str(resumed.plan_) == str(plain.plan_)
+    for key, value in plain.cv_results_.items():
+        if "_time" not in key:
+            assert np.array_equal(np.asarray(resumed.cv_results_[key]), np.asarray(value)), key
+    connection = sqlite3.connect(path)
+    assert connection.execute("SELECT count(*) FROM legacy").fetchone() == (0,)
+    connection.close()
+
+
+def test_a_full_disk_costs_no_results(tmp_path: Path) -> None:
+    X, y = make_classification(80, random_state=0)
+    path = tmp_path / "search.db"
+    plain = make_search(None).fit(X, y)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        with Journal(path) as journal:  # its tables fit
+            assert len(journal) == 0
+        resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, before[1]))
+        with pytest.warns(RuntimeWarning, match="The search goes on, but what it solves from now"):
+            full = make_search(path).fit(X, y)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    again = make_search(path).fit(X, y)
+    for search in (full, again):
+        for key, value in plain.cv_results_.items():
+            if "_time" not in key:
+                assert np.array_equal(np.asarray(search.cv_results_[key]), np.asarray(value)), key
+
+
 def test_workers_share_a_journal(tmp_path: Path) -> None:
     X, y = make_classification(700, random_state=0)
     path = tmp_path / "search.db"
@@ -146,7 +324,8 @@ def test_workers_share_a_journal(tmp_path: Path) -> None:
                 assert np.array_equal(np.asarray(search.cv_results_[key]), np.asarray(value)), key
 
 
-def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("stop", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_stopped_command_keeps_what_is_done(stop: int, code: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 10))
     dump_svmlight_file(
@@ -161,9 +340,10 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
     path = tmp_path / "noise.db"
     while process.poll() is None and not (path.exists() and len(Journal(path)) >= 6):
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(stop)
     printed, errors = process.communicate(timeout=100)
-    assert process.returncode == 130, errors
+    assert process.returncode == code, errors
+    assert "Traceback" not in errors
     assert "written" in printed
     status = json.loads((tmp_path / "noise.json").read_text())["cv_results"]["status"]
     assert "not_run" in status

@@ -25,7 +25,7 @@ from sklearn.utils.validation import _check_method_params, _num_samples
 
 from ..estimators.devices import DEVICES, is_on_gpu
 from ..kernels import parse_memory_limit
-from ..search.digest import digest
+from ..search.digest import digest_facts
 from ..search.journal import Journal
 from ..search.outline import describe_search, write_outline
 from ..search.plan import Plan, make_plan
@@ -308,20 +308,30 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         """The journal, bound to this very search; None where none is wanted."""
         if self.journal is None:
             return None
-        journal = Journal(self.journal)
-        rows = data.X if sp.issparse(data.X) else np.asarray(data.X)
-        how = (self.plan, self.seeding, self.return_train_score, self.memory_limit)
-        journal.bind(
+        is_table = sp.issparse(data.X) or hasattr(data.X, "columns")
+        how = (self.plan, self.seeding, self.return_train_score, self.memory_limit, self.device)
+        facts = digest_facts(
             {
-                "data": digest(rows, np.asarray(data.y), dict(data.fit_params)),
-                "splits": digest(list(data.splits)),
-                "estimator": digest(self.estimator.get_params(deep=True)),
-                "grid": digest(grid.candidates),
-                "scoring": digest(self.scoring),
-                "plan": digest(how),
-            },
-            write_outline(describe_search(self), grid.candidates, len(data.splits), plan),
+                "data": (
+                    data.X if is_table else np.asarray(data.X),
+                    np.asarray(data.y),
+                    dict(data.fit_params),
+                ),
+                "splits": (list(data.splits),),
+                "estimator": (self.estimator,),
+                "grid": (grid.candidates,),
+                "scoring": (self.scoring,),
+                "plan": (how,),
+            }
         )
+        journal = Journal(self.journal)
+        try:
+            journal.reserve()
+            outline = write_outline(describe_search(self), grid.candidates, len(data.splits), plan)
+            journal.bind(facts, outline)
+        except BaseException:
+            journal.close()
+            raise
         return journal
 
     def _finish(
