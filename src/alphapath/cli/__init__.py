@@ -15,7 +15,8 @@ from types import ModuleType
 
 from ..errors import AlphapathError
 from ..version import __version__
-from .failure import BROKEN_PIPE, INTERRUPTED, REFUSED, CommandError
+from .failure import BROKEN_PIPE, INTERRUPTED, REFUSED, TERMINATED, CommandError
+from .termination import Termination
 
 #: Commands in the order of the help.
 COMMANDS = (
@@ -41,7 +42,7 @@ def make_parser() -> argparse.ArgumentParser:
         description="Exact and fast model selection for support vector machines.",
         epilog="Every command has --help with an example; those that train run without a file on "
         "embedded data. Exit codes: 0 well, 1 answers that do not hold, 2 bad input, 130 Ctrl-C, "
-        "141 the reader of the output has left.",
+        "141 the reader of the output has left, 143 SIGTERM.",
     )
     parser.add_argument("--version", action="version", version=f"alphapath {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
@@ -65,13 +66,20 @@ def load_command(name: str) -> ModuleType:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
-    parser = make_parser()
-    options = parser.parse_args(arguments)
-    if not hasattr(options, "run"):
-        parser.print_help(sys.stderr)
-        return REFUSED
-    warnings.showwarning = show_warning
+    with Termination() as termination:
+        code = run_command(arguments)
+    return TERMINATED if code == INTERRUPTED and termination.is_wanted else code
+
+
+def run_command(arguments: Sequence[str] | None) -> int:
+    """Its exit code; what is wrong goes to the standard error stream in one sentence."""
     try:
+        parser = make_parser()
+        options = parser.parse_args(arguments)
+        if not hasattr(options, "run"):
+            parser.print_help(sys.stderr)
+            return REFUSED
+        warnings.showwarning = show_warning
         check_folders(options)
         code = int(options.run(options))
         sys.stdout.flush()

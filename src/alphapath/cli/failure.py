@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 #: Exit codes: answers that were asked for do not hold; bad input or usage; Ctrl-C;
-#: a reader of the output that left.
-DIFFERENT, REFUSED, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
+#: a reader of the output that left; SIGTERM.
+DIFFERENT, REFUSED, INTERRUPTED, BROKEN_PIPE, TERMINATED = 1, 2, 130, 141, 143
 
 
 class CommandError(Exception):
