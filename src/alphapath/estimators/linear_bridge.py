@@ -6,6 +6,8 @@ from typing import Any
 
 from sklearn import svm
 
+from .sklearn_bridge import copy_requests
+
 #: Parameters of both, with the same meaning.
 SHARED = ("loss", "C", "tol", "fit_intercept", "class_weight", "random_state")
 FITTED = ("classes_", "n_features_in_", "feature_names_in_", "n_iter_")
@@ -22,6 +24,7 @@ def to_sklearn(estimator: Any) -> svm.LinearSVC:
             f"{estimator.penalise_intercept} and lam={estimator.lam}."
         )
     peer = svm.LinearSVC(**{name: getattr(estimator, name) for name in SHARED})
+    copy_requests(estimator, peer)
     if hasattr(estimator, "coef_"):
         peer.coef_, peer.intercept_ = estimator.coef_.copy(), estimator.intercept_.copy()
         for name in FITTED:
@@ -46,6 +49,7 @@ def from_sklearn(estimator: Any, peer: Any) -> None:
                 f"{value!r}."
             )
     estimator.set_params(**{name: getattr(peer, name) for name in SHARED})
+    copy_requests(peer, estimator)
     if hasattr(peer, "coef_"):
         estimator.coef_ = peer.coef_.copy()
         # scikit-learn keeps a plain 0.0 where there is no intercept.

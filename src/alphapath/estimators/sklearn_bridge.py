@@ -6,6 +6,7 @@ public attributes, and the coefficients of a model fitted on sparse data as a fu
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ def to_sklearn(estimator: Any) -> Any:
     peer = PEER[estimator._targets]()
     own = estimator.get_params(deep=False)
     peer.set_params(**{k: v for k, v in own.items() if k in peer.get_params(deep=False)})
+    copy_requests(estimator, peer)
     for name in COPIED:
         if hasattr(estimator, name):
             setattr(peer, name, getattr(estimator, name))
@@ -50,6 +52,12 @@ def to_sklearn(estimator: Any) -> Any:
         peer.support_vectors_ = np.empty((0, 0))
         peer.shape_fit_ = estimator.support_vectors_.shape
     return peer
+
+
+def copy_requests(source: Any, target: Any) -> None:
+    """Give `target` the metadata requests that were set on `source` (`set_fit_request`, ...)."""
+    if hasattr(source, "_metadata_request"):
+        target._metadata_request = copy.deepcopy(source._metadata_request)
 
 
 def set_coefficients(peer: Any, estimator: Any) -> None:
@@ -88,6 +96,7 @@ def from_sklearn(estimator: Any, peer: Any) -> None:
             "probability=True has no counterpart; wrap the estimator in CalibratedClassifierCV."
         )
     estimator.set_params(**{k: v for k, v in given.items() if k in estimator.get_params()})
+    copy_requests(peer, estimator)
     if not hasattr(peer, "dual_coef_"):
         return
     for name in (*COPIED, "support_", "n_support_", "n_iter_"):

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils import indexable
+from sklearn.utils import Bunch, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _num_samples
 
 from ..estimators.linear import LinearSVC
@@ -133,12 +135,14 @@ def cross_validate(
     model = as_searched(on_device(last_step(estimator)[1], device))
     check_seeding_of(model, seeding)
     X, y, groups = indexable(X, y, groups)
-    splits = make_splits(cv, X, y, groups, is_classifier(model))
-    metric = choose_metric(model, y, scoring)
+    splitter = check_cv(cv, y, classifier=is_classifier(model))
+    routed = route_params(estimator, splitter, scoring, groups, params or {})
+    splits = make_splits(splitter, X, y, routed.splitter.split)
+    metric = None if routed.scorer.score else choose_metric(model, y, scoring)
     scorer = metric or check_scoring(model, scoring, raise_exc=error_score == "raise")
     given = estimator if return_estimator else None
-    asked = Scoring(scorer, metric, error_score, return_train_score, given)
-    run = make_run(estimator, model, (X, y, params or {}), splits, seeding, asked, n_jobs)
+    asked = Scoring(scorer, metric, error_score, return_train_score, given, routed.scorer.score)
+    run = make_run(estimator, model, (X, y, routed.estimator.fit), splits, seeding, asked, n_jobs)
     table = FoldTable(run.folds, X, y, asked, time.perf_counter() - begin)
 
     def collect() -> dict[str, Any]:
@@ -187,7 +191,7 @@ def make_run(
             )
         folds: FoldModels = PipelineFolds(estimator, model, data, splits)
     else:
-        rows = (X, y, read_params(params, last_step(estimator)[0]))
+        rows = (X, y, read_params(params, estimator))
         if isinstance(model, BaseSmooth):
             return SmoothRun(SmoothFolds(model, *rows, splits), seeding, keep_train)
         if isinstance(model, LinearSVC):
@@ -211,27 +215,56 @@ def choose_metric(model: Any, y: Any, scoring: Any) -> Metric | None:
     return metrics_of(model).get(scoring) if isinstance(scoring, str) else None
 
 
-def read_params(params: Mapping[str, Any], step: str) -> Any:
-    """The sample weights among the parameters of fit (of a step, if named); it knows no other."""
-    name = f"{step}__sample_weight" if step else "sample_weight"
+def route_params(
+    estimator: Any, splitter: Any, scoring: Any, groups: Any, params: Mapping[str, Any]
+) -> Any:
+    """What goes to the splitter, to fit and to the scorer, as in scikit-learn's cross_validate."""
+    if not get_config()["enable_metadata_routing"]:
+        return Bunch(
+            splitter=Bunch(split={"groups": groups}),
+            estimator=Bunch(fit=params),
+            scorer=Bunch(score={}),
+        )
+    if groups is not None:
+        raise ValueError(
+            "groups is given beside metadata routing, which is enabled; give it as "
+            "params={'groups': groups}."
+        )
+    router = MetadataRouter(owner="cross_validate")
+    to_fit = MethodMapping().add(caller="fit", callee="fit")
+    router.add(estimator=estimator, method_mapping=to_fit)
+    to_split = MethodMapping().add(caller="fit", callee="split")
+    router.add(splitter=splitter, method_mapping=to_split)
+    to_score = MethodMapping().add(caller="fit", callee="score")
+    router.add(scorer=check_scoring(estimator, scoring), method_mapping=to_score)
+    return process_routing(router, "fit", **params)
+
+
+def read_params(params: Mapping[str, Any], estimator: Any) -> Any:
+    """The sample weights among the parameters of fit; without preprocessing it knows no other."""
+    step = last_step(estimator)[0]
     given = dict(params)
+    name = "sample_weight"
+    if step and params and get_config()["enable_metadata_routing"]:
+        given = dict(process_routing(estimator, "fit", **params)[step].fit)
+    elif step:
+        name = f"{step}__sample_weight"
     sample_weight = given.pop(name, None)
     if given:
         raise TypeError(f"params has {sorted(given)}; the only parameter of fit is {name!r}.")
     return sample_weight
 
 
-def make_splits(cv: Any, X: Any, y: Any, groups: Any, classifier: bool) -> list[Split]:
+def make_splits(splitter: Any, X: Any, y: Any, params: Mapping[str, Any]) -> list[Split]:
     """(train, test) as row numbers, whatever the splitter gives."""
     everybody = np.arange(_num_samples(X))
-    splitter = check_cv(cv, y, classifier=classifier)
     # An empty list would be an array of floats.
     splits = [
         (everybody[np.asarray(train)] if len(train) else everybody[:0], everybody[np.asarray(test)])
-        for train, test in splitter.split(X, y, groups)
+        for train, test in splitter.split(X, y, **params)
     ]
     if not splits:
-        raise ValueError(f"The splitter {cv!r} gave no folds; at least one is needed.")
+        raise ValueError(f"The splitter {splitter!r} gave no folds; at least one is needed.")
     for h, (train, _) in enumerate(splits):
         if train.size == 0:
             raise ValueError(f"Fold {h} has no training rows; every fold needs at least one.")

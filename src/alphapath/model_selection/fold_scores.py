@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from sklearn.metrics._scorer import _BaseScorer, _PassthroughScorer
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import _check_method_params
 
 from .metrics import Metric
 
@@ -28,6 +29,15 @@ class Scoring:
     error_score: Any
     wants_train: bool
     given: Any
+    #: Parameters of the scorer, by name: one value for each row where they are arrays.
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def params_of(self, X: Any, rows: Any) -> Mapping[str, Any]:
+        """Those of some rows."""
+        if not self.params:
+            return self.params
+        taken: Mapping[str, Any] = _check_method_params(X, params=self.params, indices=rows)
+        return taken
 
     @property
     def wants_estimator(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -154,18 +154,19 @@ class FoldTable:
             else:
                 X = take_rows(model, self.X, rows, train)
                 with knowing(svm, [(X, values)]):
-                    self.scores[part][fold] = self._call_scorer(model, X, *y)
+                    params = self.scoring.params_of(self.X, rows)
+                    self.scores[part][fold] = self._call_scorer(model, params, X, *y)
                     found = self._shape_values(fold, svm, X, values)
             if part == "test":
                 self._collect(test, found)
                 self.columns["score_time"][fold] = time.perf_counter() - begin
 
-    def _call_scorer(self, model: Any, X: Any, *y: Any) -> Any:
+    def _call_scorer(self, model: Any, params: Mapping[str, Any], X: Any, *y: Any) -> Any:
         """One score or a dict of them; error_score, with a warning, where the scorer fails."""
         if self.scoring.metric is not None:
             return measure(self.scoring.metric, y[0], model.predict(X))
         try:
-            score = self.scoring.scorer(model, X, *y)
+            score = self.scoring.scorer(model, X, *y, **params)
         except Exception as error:
             if self.scoring.error_score == "raise":
                 raise

@@ -16,6 +16,7 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
+from sklearn.svm import LinearSVC as PeerSVC
 
 from ..estimators.linear import LinearSVC
 from ..problem import FloatArray
@@ -107,7 +108,8 @@ def linear_c_search(
     Parameters
     ----------
     estimator : LinearSVC
-        With solver "auto" or "newton"; its C and lam are replaced.
+        Of this library, with solver "auto" or "newton", or of scikit-learn; its C and lam are
+        replaced.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     C : array-like or None
@@ -128,6 +130,14 @@ def linear_c_search(
     >>> linear_c_search(LinearSVC(), X / X.max(axis=0), y).best_score > 0.95
     True
     """
+    given = estimator
+    if isinstance(given, PeerSVC):
+        estimator = LinearSVC.from_sklearn(clone(given))
+    if not isinstance(estimator, LinearSVC):
+        raise TypeError(
+            f"linear_c_search takes a LinearSVC, of this library or of scikit-learn, not a "
+            f"{type(estimator).__name__}; use SVMSearchCV for a Pipeline and for other SVMs."
+        )
     if estimator.solver not in ("auto", "newton"):
         raise ValueError(
             f"The solver is {estimator.solver!r}; a search over C needs 'auto' or 'newton'."
@@ -170,6 +180,8 @@ def linear_c_search(
         stop.set()
     best = float(grid[int(np.argmax(scores.mean(axis=1)))])
     chosen = clone(estimator).set_params(C=best, lam=None).fit(X, y) if refit else None
+    if chosen is not None and given is not estimator:
+        chosen = chosen.as_sklearn().set_params(**{**given.get_params(), "C": best})
     return LinearSearchResult(grid, scores, objective, gap, n_iter, chosen)
 
 

@@ -74,6 +74,12 @@ def replace_last(estimator: Any, step: Any) -> Any:
     return estimator
 
 
+def with_head(head: Pipeline, last: tuple[str, Any]) -> Any:
+    """The fitted preprocessing with a fitted last step; of the same kind, since a Pipeline with
+    samplers leaves them out in `predict`."""
+    return type(head)([*head.steps, last])
+
+
 def has_preprocessing(estimator: Any) -> bool:
     """Whether something is done to the rows before they come to the SVM."""
     if not isinstance(estimator, Pipeline):

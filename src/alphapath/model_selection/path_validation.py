@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import is_classifier
+from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 
 from ..estimators.quadratic_loss import QuadraticLossSVC
@@ -141,7 +142,8 @@ def cross_validate_path(
     if not isinstance(model, (SVC, SVR)):
         raise TypeError(f"{type(model).__name__} has no C to follow; pass an SVC or an SVR.")
     X, y, groups = indexable(X, y, groups)
-    splits = make_splits(cv, X, y, groups, is_classifier(model))
+    splitter = check_cv(cv, y, classifier=is_classifier(model))
+    splits = make_splits(splitter, X, y, {"groups": groups})
     folds = FoldModels(model, X, y, sample_weight, splits, precision="float64")
     if len(folds.parts) != 1:
         raise ValueError(

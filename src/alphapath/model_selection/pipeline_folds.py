@@ -24,7 +24,7 @@ from ..estimators.parts import divide
 from ..search.parents import FULL
 from .fold_models import FoldModels
 from .fold_sets import FoldSets, Split
-from .search_rows import SearchData, divide_params, transform_fold
+from .search_rows import SearchData, divide_params, has_sampler, transform_fold
 
 
 class PipelineFolds(FoldModels):
@@ -48,6 +48,11 @@ class PipelineFolds(FoldModels):
         data: tuple[Any, Any, Mapping[str, Any]],
         splits: Sequence[Split],
     ) -> None:
+        if has_sampler(pipeline):
+            raise TypeError(
+                "The Pipeline has a sampler, so that folds share no rows; use SVMSearchCV with one "
+                "value of C, or sklearn.model_selection.cross_validate."
+            )
         self.pipeline, self.base = pipeline, clone(model)
         self.base._validate_params()
         self.data = SearchData(*data, splits, None)

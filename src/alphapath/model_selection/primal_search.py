@@ -28,6 +28,7 @@ from ..search.plan import Group, Plan, climb
 from .fold_models import knowing
 from .fold_scores import index_rows, take_rows
 from .linear_folds import LinearFolds, check_linear_seeding
+from .own import with_head
 from .primal_folds import ColumnFit, PrimalFolds, Wanted
 from .search_grid import Model
 from .search_rows import transform_fold
@@ -156,7 +157,7 @@ class ChainRows:
             params = _check_method_params(data.X, params=judge.score_params, indices=given)
             if self.head is not None and wants_model:
                 X = index_rows(data.X, given)
-                whole = Pipeline([*self.head.steps, (self.setting.last[0], model)])
+                whole = with_head(self.head, (self.setting.last[0], model))
                 scores[part] = _score(whole, X, y, judge.scorer, params, judge.error_score)
                 continue
             known: list[Any] = [fit.test_values if i else fit.train_values for fit in fits]

@@ -25,7 +25,7 @@ from sklearn.utils.validation import _check_method_params, _num_samples
 
 from ..estimators.devices import DEVICES, is_on_gpu
 from ..kernels import parse_memory_limit
-from ..search.digest import digest_facts
+from ..search.digest import digest_facts, fingerprint
 from ..search.journal import Journal
 from ..search.outline import describe_search, write_outline
 from ..search.plan import Plan, make_plan
@@ -36,7 +36,7 @@ from ..solution import Status
 from .own import OWN, PRIMAL, as_searched, last_step, on_device, replace_last
 from .primal_search import PrimalWork, plan_primal
 from .search_format import as_out, goes_by_fold, make_groups
-from .search_grid import Grid
+from .search_grid import Grid, searched_kind
 from .search_progress import Progress
 from .search_rows import SearchData
 from .search_scores import Judge, check_scorers
@@ -198,12 +198,16 @@ multimetric_, classes_, n_features_in_, feature_names_in_
             assert_all_finite(y, input_name="y")
         params = _check_method_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
+        self._fingerprint = fingerprint(X, y)
         progress = Progress(self, X, y, params.get("sample_weight"))
         candidates = list(ParameterGrid(self.param_grid))
-        grid = Grid(self.estimator, candidates, self.device)
+        if not candidates:
+            raise ValueError("param_grid is empty; give each parameter at least one value.")
+        given = searched_kind(self.estimator, candidates)
+        grid = Grid(given, candidates, self.device)
         splits = self._split(X, y, routed.splitter.split)
         judge = Judge(
-            scorers, self.estimator, routed.scorer.score, self.error_score, self.return_train_score
+            scorers, given, routed.scorer.score, self.error_score, self.return_train_score
         )
         table = SearchTable(len(candidates), len(splits))
         try:
@@ -248,7 +252,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         """Bytes for kernels, the same for workers of any memory; None for the default of a GPU."""
         limit = self.memory_limit
         if limit is None:
-            limit = getattr(last_step(self.estimator)[1], "memory_limit", None)
+            limit = getattr(last_step(grid.estimator)[1], "memory_limit", None)
         if limit is None:
             devices = {getattr(model.estimator, "_device", "cpu") for model in grid.models}
             uses_gpu = any(is_on_gpu(device, _num_samples(X)) for device in devices)
@@ -266,13 +270,13 @@ multimetric_, classes_, n_features_in_, feature_names_in_
             table.refuse(row, error)
         by_fold = goes_by_fold(grid, data)
         groups = make_groups(grid, data.splits, by_fold)
-        is_primal = isinstance(last_step(self.estimator)[1], PRIMAL)
+        is_primal = isinstance(last_step(grid.estimator)[1], PRIMAL)
         if is_primal:
             plan = plan_primal(groups, grid.models, self.plan, self.seeding)
         else:
             plan = make_plan(groups, self.plan, self.seeding)
         shares = self._share_time(len(data.splits), by_fold)
-        setting = Setting(data, grid.heads, last_step(self.estimator), grid.models, judge, shares)
+        setting = Setting(data, grid.heads, last_step(grid.estimator), grid.models, judge, shares)
         self.plan_ = plan
         progress.begin(plan)
         journal = self._open_journal(data, grid, plan)

@@ -230,6 +230,24 @@ class Grid:
         return f"{self._weight} is {C!r}; it must be a positive number."
 
 
+def searched_kind(estimator: Any, candidates: Sequence[Mapping[str, Any]]) -> Any:
+    """The estimator with the SVM that the candidates have as its last step, all of one kind."""
+    if not isinstance(estimator, Pipeline):
+        return estimator
+    name, own = estimator.steps[-1]
+    steps = [params.get(name, own) for params in candidates]
+    kinds = {type(as_searched(step)).__name__ for step in steps}
+    if len(kinds) > 1:
+        raise ValueError(
+            f"param_grid has candidates of {' and of '.join(sorted(kinds))} for the step {name!r}; "
+            f"one search takes one kind of SVM. Run a search for each kind, with the same cv, and "
+            f"compare their best_score_."
+        )
+    if steps[0] is own:
+        return estimator
+    return clone(estimator).set_params(**{name: clone(steps[0])})
+
+
 _DEFAULTS: dict[Any, dict[str, Any]] = {}
 
 

@@ -17,9 +17,9 @@ import scipy.sparse as sp
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.metadata_routing import get_routing_for_object, process_routing
 from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.validation import _check_method_params, _num_samples
 
 from ..estimators import training
 from ..estimators.base import BaseSVM
@@ -226,19 +226,58 @@ def transform_fold(
     head_params, own_params = divide_params(head, last, data.fold_params(fold))
     X_train, y_train = _safe_split(head, data.X, data.y, train)
     X_test, y_test = _safe_split(head, data.X, data.y, test, train)
-    Z_train = head.fit_transform(X_train, y_train, **head_params)
-    Z_test = head.transform(X_test)
+    weights = own_params.get("sample_weight")
+    if has_sampler(head):
+        refuse_params({**head_params, **own_params})
+        Z_train, y_train, Z_test = resample_fold(head, X_train, y_train, X_test)
+    else:
+        Z_train = head.fit_transform(X_train, y_train, **head_params)
+        Z_test = head.transform(X_test)
     kernel = getattr(model, "kernel", "linear")
     if not callable(kernel) and kernel == "precomputed":
         Z = extend_kernel(Z_train, Z_test)
     else:
         Z = stack_rows(Z_train, Z_test)
-    weights = own_params.get("sample_weight")
     if weights is not None:
         weights = np.concatenate([np.asarray(weights), np.ones(test.size)])
     y = None if data.y is None else np.concatenate([np.asarray(y_train), np.asarray(y_test)])
-    n_train, n = train.size, train.size + test.size
+    n_train = _num_samples(Z_train)  # a sampler changes it
+    n = n_train + test.size
     return TransformedFold(Z, y, weights, (np.arange(n_train), np.arange(n_train, n)), head)
+
+
+def has_sampler(head: Pipeline) -> bool:
+    """Whether a step resamples training rows, as the samplers of imbalanced-learn do."""
+    return any(hasattr(step, "fit_resample") for _, step in head.steps)
+
+
+def refuse_params(params: Mapping[str, Any]) -> None:
+    """A sampler draws rows, and knows nothing of their parameters."""
+    if params:
+        raise ValueError(
+            f"fit was given {sorted(params)}, but the Pipeline has a sampler, which draws other "
+            f"rows; leave out one of the two."
+        )
+
+
+def resample_fold(head: Pipeline, X_train: Any, y_train: Any, X_test: Any) -> tuple[Any, Any, Any]:
+    """Training rows and their targets behind a head with samplers, and test rows.
+
+    The steps of `head` are fitted in place. Samplers act on training rows alone.
+    """
+    for _, step in head.steps:
+        if step is None or step == "passthrough":
+            continue
+        if hasattr(step, "fit_resample"):
+            X_train, y_train = step.fit_resample(X_train, y_train)
+            continue
+        fit_transform = getattr(step, "fit_transform", None)
+        if fit_transform is not None:
+            X_train = fit_transform(X_train, y_train)
+        else:
+            X_train = step.fit(X_train, y_train).transform(X_train)
+        X_test = step.transform(X_test)
+    return X_train, y_train, X_test
 
 
 def divide_params(
@@ -248,8 +287,9 @@ def divide_params(
     name, estimator = last
     if get_config()["enable_metadata_routing"]:
         to_head = get_routing_for_object(head).consumes("fit_transform", params)
-        to_own = get_routing_for_object(estimator).consumes("fit", params)
-        return {k: params[k] for k in to_head}, {k: params[k] for k in to_own}
+        whole = Pipeline([*head.steps, (name, estimator)])
+        to_own = process_routing(whole, "fit", **params)[name].fit if params else {}
+        return {k: params[k] for k in to_head}, dict(to_own)
     for key in params:
         if "__" not in key:
             raise ValueError(

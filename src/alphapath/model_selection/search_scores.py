@@ -22,7 +22,7 @@ from .fold_models import knowing
 from .fold_scores import asks_for_values, index_rows, take_rows
 from .fold_sets import FoldSets
 from .metrics import breaks_rules, find_metrics
-from .search_rows import SearchData, SearchRows
+from .search_rows import SearchData, SearchRows, has_sampler
 
 #: What an SVM can not be asked for.
 PROBABILITIES = {"predict_proba", "predict_log_proba"}
@@ -55,6 +55,11 @@ class Judge:
         self.score_params = score_params
         self.metrics = find_metrics(scorer, given, score_params)
         self.needs_values_only = asks_for_values(scorer)
+        if wants_train and isinstance(given, Pipeline) and has_sampler(given):
+            raise ValueError(
+                "return_train_score is True, but the Pipeline has a sampler, which draws other "
+                "training rows; leave it False."
+            )
 
     @property
     def needs_models(self) -> bool:

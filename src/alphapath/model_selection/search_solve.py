@@ -25,6 +25,7 @@ from ..solvers.sequence import SequenceSolution, solve_sequence
 from ..solvers.steps import Known
 from .fold_models import complete_model, reduce_solution
 from .fold_sets import Indices
+from .own import with_head
 from .pair_values import pair_values
 from .search_grid import Model
 from .search_pieces import FoldOfPairs, FoldPieces, Piece
@@ -312,7 +313,7 @@ class ChainSolver:
         complete_model(self.sets, number, fits, model)
         if self.rows.head is None:
             return model
-        return Pipeline([*self.rows.head.steps, (self.setting.last[0], model)])
+        return with_head(self.rows.head, (self.setting.last[0], model))
 
 
 def join_scores(portions: Sequence[Mapping[str, FloatArray]]) -> dict[str, FloatArray]:

@@ -27,19 +27,35 @@ class DataFacts:
 
 def find_facts(X: Any, y: Any, is_scaled: bool = False) -> DataFacts:
     """Look at rows (dense or sparse) and targets; nothing is solved."""
-    n, d = X.shape
-    facts: dict[str, Any] = {"rows": n, "features": d}
     notes: list[str] = []
-    if hasattr(X, "tocsr"):
-        facts["nonzero values"] = f"{100.0 * X.nnz / max(1, n * d):.3g} %"
-    look_at_spread(X, facts, notes, is_scaled)
-    look_at_duplicates(X, facts, notes)
-    if y is not None and np.asarray(y).dtype.kind in "iuOUSb":
-        look_at_classes(np.asarray(y), facts, notes)
+    rows = as_numbers(X)
+    shape = np.shape(X) if rows is None else rows.shape
+    facts: dict[str, Any] = dict(zip(("rows", "features"), shape, strict=False))
+    if rows is not None:
+        look_at_rows(rows, facts, notes, is_scaled)
+    if y is not None and np.asarray(y).dtype.kind in "iuOUSTb":
+        look_at_classes(np.asarray(y).ravel(), facts, notes)
     elif y is not None:
         values = np.asarray(y, dtype=float)
         facts["target"] = f"{values.min():.4g} to {values.max():.4g}, mean {values.mean():.4g}"
     return DataFacts(facts, notes)
+
+
+def as_numbers(X: Any) -> Any:
+    """Rows as a matrix of numbers; None for rows that preprocessing makes numbers of."""
+    if hasattr(X, "tocsr"):
+        return X
+    rows = np.asarray(X)
+    is_number = rows.ndim == 2 and rows.dtype.kind in "biuf"
+    return rows if is_number else None
+
+
+def look_at_rows(X: Any, facts: dict[str, Any], notes: list[str], is_scaled: bool) -> None:
+    n, d = X.shape
+    if hasattr(X, "tocsr"):
+        facts["nonzero values"] = f"{100.0 * X.nnz / max(1, n * d):.3g} %"
+    look_at_spread(X, facts, notes, is_scaled)
+    look_at_duplicates(X, facts, notes)
 
 
 def look_at_spread(X: Any, facts: dict[str, Any], notes: list[str], is_scaled: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from ..problem import FloatArray
 from .plotting import import_pyplot
@@ -75,7 +76,8 @@ class MarginDisplay:
         Parameters
         ----------
         estimator : SVC
-            Of this library or of scikit-learn.
+            Of this library or of scikit-learn, perhaps as the last step of a fitted Pipeline; the
+            plane is that of X, before preprocessing.
         X : array of shape (n, 2)
         y : array of shape (n,)
         resolution : int, default=120
@@ -83,17 +85,27 @@ class MarginDisplay:
         ax : matplotlib Axes, default=None
         """
         rows = np.asarray(X, dtype=float)
-        classes: Any = getattr(estimator, "classes_", ())
+        model = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+        classes: Any = getattr(model, "classes_", ())
         if rows.ndim != 2 or rows.shape[1] != 2:
             raise ValueError(f"X has shape {rows.shape}; the plane needs shape (n, 2).")
         if len(classes) != 2:
             raise ValueError(f"The model has {len(classes)} classes; margins are drawn for two.")
+        if not hasattr(model, "support_"):
+            raise TypeError(
+                f"A {type(model).__name__} has no support vectors to be drawn; give a fitted SVC."
+            )
+        if int(model.support_.max(initial=-1)) >= len(rows):
+            raise ValueError(
+                f"X has {len(rows)} rows, but the support vectors of the model reach row "
+                f"{int(model.support_.max())}; give the rows that it was fitted on."
+            )
         side = np.where(np.asarray(y) == classes[1], 1.0, -1.0)
         is_support = np.zeros(len(rows), dtype=bool)
-        is_support[estimator.support_] = True
+        is_support[model.support_] = True
         distance = side * estimator.decision_function(rows)
         # A free dual is on its margin to the tolerance of the solver.
-        is_on_margin = is_support & (distance > 1.0 - 2.0 * estimator.tol)
+        is_on_margin = is_support & (distance > 1.0 - 2.0 * model.tol)
         low, high = rows.min(axis=0), rows.max(axis=0)
         room = 0.08 * (high - low)
         across = np.linspace(low[0] - room[0], high[0] + room[0], resolution)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..search.digest import fingerprint
 from ..search.node import NEIGHBOUR
 from ..search.one_standard_error import mean_and_error, one_standard_error
 from ..search.outline import JournaledSearch, describe_search, one_line, read_search
@@ -57,6 +58,8 @@ def record_search(
     if isinstance(search, str | PathLike):
         search = read_search(search)
     results = search.cv_results_
+    if X is not None:
+        check_data(search, X, y)
     metric = choose_metric(search, metric)
     record: dict[str, Any] = {"format": FORMAT, "layout": LAYOUT, "version": __version__}
     record["created"] = datetime.now(UTC).isoformat(timespec="seconds")
@@ -83,6 +86,23 @@ def record_search(
         record["trees"] = record_trees(search.plan_)
     plain_record: dict[str, Any] = plain(record | more)
     return plain_record
+
+
+def check_data(search: Any, X: Any, y: Any) -> None:
+    """Refuse data that are not those of the search."""
+    given = fingerprint(X, y)
+    known = dict(getattr(search, "_fingerprint", {}))
+    if not known and hasattr(search, "n_features_in_"):  # of scikit-learn
+        known["features"] = search.n_features_in_
+    for name, value in known.items():
+        if name not in given or given[name] == value:
+            continue
+        what = "other targets" if name == "targets" else f"{given[name]} {name}"
+        was = "" if name == "targets" else f", not {value}"
+        raise ValueError(
+            f"X and y have {what}{was} as in the search; give the data that the search was fitted "
+            f"on."
+        )
 
 
 def choose_metric(search: Any, metric: str | None) -> str:

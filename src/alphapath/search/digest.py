@@ -88,6 +88,25 @@ def digest(*values: Any) -> str:
     return _Reader().read_all(values)
 
 
+def fingerprint(X: Any, y: Any) -> dict[str, Any]:
+    """By what the data of a search are known again: their shape, and the targets in any container.
+
+    Examples
+    --------
+    >>> fingerprint([[1.0], [2.0]], [0, 1]) == fingerprint(np.eye(2)[:, :1], np.array([0.0, 1.0]))
+    True
+    """
+    shape = X.shape if hasattr(X, "shape") else np.shape(np.asarray(X, dtype=object))
+    known: dict[str, Any] = {"rows": int(shape[0])}
+    if len(shape) > 1:
+        known["features"] = int(shape[1])
+    if y is not None:
+        values = np.asarray(y).ravel()
+        is_number = values.dtype.kind in "biuf"
+        known["targets"] = digest(values.astype(np.float64 if is_number else str))
+    return known
+
+
 class _Reader:
     """Reads one value after the other into one digest."""
 
