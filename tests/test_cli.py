@@ -214,6 +214,11 @@ def test_range_files_of_svm_scale_are_read(folder: Path) -> None:
         ("a,y\n1,0\n", ["--target", "z"], "there is no column 'z'; the columns are 'a', 'y'"),
         ("1 1:1\n", ["--target", "z"], "its targets come first in each line"),
         ("a,y\n1,x\n2,y\n", ["-s", "3"], "the target of row 1 is 'x', which is not a number"),
+        (
+            "a,y\n1,2.5\n2,3\n",
+            [],
+            "row 1 is 2.5, not the number of a class; for regression",
+        ),
         ("1 1:1\n1 1:2\n", [], "class"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from sklearn.preprocessing import StandardScaler, minmax_scale
 
 from alphapath import QuadraticLossSVC
 from alphapath.cli import grid_options
+from alphapath.cli.compare_command import describe_equal, score_tolerance
 from alphapath.cli.data import read_data
 from conftest import Run
 
@@ -186,6 +188,34 @@ def test_compare_agrees(run: Run) -> None:
     assert "x as fast as scikit-learn" in printed
     record = json.loads(Path("c.json").read_text())
     assert record["alphapath"] == record["scikit-learn"]
+
+
+def test_compare_of_a_regression_allows_for_the_stopping_rule(run: Run) -> None:
+    code, printed, errors = run("compare", "-s", "3", "-c", "1,8", "-g", "0.02,0.1", "-p", "1")
+    assert (code, errors) == (0, "")
+    words = " ".join(printed.split())
+    assert "equal scores 4 of 4 cells, within the" in words
+    assert "that tol = 0.001 leaves open" in words
+
+
+def test_scores_beyond_the_tolerance_are_not_equal() -> None:
+    options = SimpleNamespace(kind="epsilon-svr", tol=1e-3)
+    ours, theirs = np.array([0.5, 0.5, 0.5]), np.array([0.5, 0.5 + 1e-4, 0.6])
+    tolerance = score_tolerance(options, np.array([-10.0, 10.0]), ours, theirs)
+    assert describe_equal(np.abs(ours - theirs), tolerance, 1e-3).startswith("2 of 3 cells")
+    options.kind = "c-svc"
+    none = score_tolerance(options, np.array([-1, 1]), ours, theirs)
+    assert describe_equal(np.abs(ours - theirs), none, 1e-3) == "1 of 3 cells"
+
+
+def test_targets_like_those_of_a_regression_are_told_of(run: Run) -> None:
+    X = np.arange(60.0)[:, None]
+    dump_svmlight_file(X, np.arange(60) // 2 + 100, "many.svm", zero_based=False)
+    errors = run("fit", "many.svm")[2]
+    assert "30 different values in 60 rows, each taken as a class; for regression give -s" in errors
+    assert "different values" not in run("fit", "many.svm", "-s", "3")[2]
+    Path("many.csv").write_text("a,y\n" + "".join(f"{k},{k // 2}.0\n" for k in range(60)))
+    assert "30 different values in 60 rows" in run("fit", "many.csv")[2]
 
 
 def test_a_report_is_made_again(run: Run) -> None:

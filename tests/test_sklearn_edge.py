@@ -12,14 +12,14 @@ import pytest
 from sklearn import config_context, svm
 from sklearn.base import BaseEstimator
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import make_classification, make_regression
+from sklearn.datasets import load_diabetes, make_classification, make_regression
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 from sklearn.model_selection import cross_validate as peer_cross_validate
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from alphapath import SVC, SVR, LinearSVC
+from alphapath import SVC, SVR, LinearSVC, SmoothSVC
 from alphapath.model_selection import SVMSearchCV, cross_validate, linear_c_search
 from alphapath.report import MarginDisplay, write_report
 
@@ -277,3 +277,13 @@ def test_rows_that_are_no_numbers(tmp_path: Path) -> None:
     compare(ours, theirs.fit(frame, y))
     page = write_report(ours, tmp_path / "report.html", X=frame, y=y).read_text(encoding="utf-8")
     assert "features" in page
+
+
+@pytest.mark.parametrize("model", [SVC(), LinearSVC(), SmoothSVC()])
+def test_targets_of_a_regression_are_told_of(model: Any) -> None:
+    X, y = load_diabetes(return_X_y=True)
+    X, y = X[:60], np.arange(60.0) // 2.0
+    with pytest.warns(UserWarning, match="different numbers in 60 rows, each taken as a class"):
+        model.fit(X, y)
+    with pytest.raises(ValueError, match="continuous"):
+        model.fit(X, y + 0.5)

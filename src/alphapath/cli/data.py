@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
+from ..estimators.labels import are_like_numbers
 from .csv_file import read_csv
 from .failure import CommandError
 from .svmlight_file import is_svmlight_line, read_svmlight
@@ -49,6 +51,7 @@ def read_data(
         X, y, is_zero_based = read_svmlight(path)
         if kind == "c-svc":
             y = integer_labels(path, y)
+            warn_of_many_classes(y)
         if X.nnz >= DENSE_SHARE * X.shape[0] * X.shape[1]:
             X = X.toarray()
         return Data(stem(path), X, y, is_zero_based=is_zero_based)
@@ -57,7 +60,8 @@ def read_data(
         return Data(stem(path), X, None)
     if kind != "c-svc":
         return Data(stem(path), X, numbers(path, texts))
-    labels, classes = encode_labels(texts)
+    labels, classes = encode_labels(path, texts)
+    warn_of_many_classes(labels)
     return Data(stem(path), X, labels, classes)
 
 
@@ -91,9 +95,9 @@ def looks_like_svmlight(path: Path) -> bool:
 
 def integer_labels(path: Path, y: Any) -> Any:
     """Class labels as integers, as LIBSVM has them."""
-    is_fraction = y != np.floor(y)
-    if np.any(is_fraction):
-        first = int(np.argmax(is_fraction))
+    is_whole = y == np.floor(y)
+    if not is_whole.all():
+        first = int(np.argmin(is_whole))
         raise CommandError(
             f"{path}: the target of row {first + 1} is {y[first]:g}, not the number of a class; "
             f"for regression give -s epsilon-svr."
@@ -101,13 +105,36 @@ def integer_labels(path: Path, y: Any) -> Any:
     return y.astype(np.int64)
 
 
-def encode_labels(texts: list[str]) -> tuple[Any, tuple[str, ...] | None]:
-    """Integers as they are; words as 0, 1, ... in alphabetical order, with the words."""
+def warn_of_many_classes(labels: Any) -> None:
+    """Warn of targets that may be those of a regression."""
+    n_classes = len(np.unique(labels))
+    if are_like_numbers(n_classes, len(labels)):
+        warnings.warn(
+            f"The targets have {n_classes} different values in {len(labels)} rows, each taken as a "
+            f"class; for regression give -s epsilon-svr.",
+            stacklevel=2,
+        )
+
+
+def encode_labels(path: Path, texts: list[str]) -> tuple[Any, tuple[str, ...] | None]:
+    """Whole numbers as integers; words as 0, 1, ... in alphabetical order, with the words."""
     try:
         return np.array([int(text) for text in texts]), None
     except ValueError:
+        values = as_finite_numbers(texts)
+        if values is not None:
+            return integer_labels(path, values), None
         classes, labels = np.unique(np.array(texts), return_inverse=True)
         return labels, tuple(str(name) for name in classes)
+
+
+def as_finite_numbers(texts: list[str]) -> Any:
+    """Decimal numbers; None where one of the texts is none."""
+    try:
+        values = np.array([float(text) for text in texts])
+    except ValueError:
+        return None
+    return values if np.isfinite(values).all() else None
 
 
 def numbers(path: Path, texts: list[str]) -> Any:

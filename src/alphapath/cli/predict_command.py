@@ -75,7 +75,7 @@ def report(options: Any, stored: StoredModel, found: Any, given: Any) -> None:
         elif stored.classes is not None:
             y = np.asarray(given)
         elif isinstance(given, list):
-            y = encode_labels(given)[0]
+            y = encode_labels(options.file, given)[0]
         else:
             y = integer_labels(options.file, given)
         n_right = int(np.sum(found == y))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,9 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..problem import FloatArray
+
+#: More classes than that, of fewer rows each on average, may be targets of a regression.
+MANY_CLASSES, FEW_ROWS = 20, 5
 
 
 def encode_labels(y: Any, sample_weight: FloatArray) -> tuple[NDArray[Any], FloatArray]:
@@ -22,6 +26,13 @@ def encode_labels(y: Any, sample_weight: FloatArray) -> tuple[NDArray[Any], Floa
         classes, codes = np.unique(y, return_inverse=True)
     if is_whole and 2 * len(classes) > len(y):  # it has a warning for so many
         check_classification_targets(y)
+    elif is_whole and y.dtype.kind == "f" and are_like_numbers(len(classes), len(y)):
+        warnings.warn(
+            f"y has {len(classes)} different numbers in {len(y)} rows, each taken as a class; for "
+            f"regression use SVR, for classes pass integers or words.",
+            UserWarning,
+            stacklevel=2,
+        )
     if len(classes) < 2:
         raise ValueError(
             f"y has one class only, {classes[0]}; a classifier needs at least two classes."
@@ -33,6 +44,11 @@ def encode_labels(y: Any, sample_weight: FloatArray) -> tuple[NDArray[Any], Floa
             f"row of each class a positive weight, or leave the class out of y."
         )
     return classes, codes.astype(np.float64)
+
+
+def are_like_numbers(n_classes: int, n_rows: int) -> bool:
+    """Whether there are so many classes of so few rows that they may be targets of a regression."""
+    return n_classes > MANY_CLASSES and n_rows < FEW_ROWS * n_classes
 
 
 def split_in_two(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]] | tuple[None, None]:
