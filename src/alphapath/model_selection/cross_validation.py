@@ -28,6 +28,7 @@ from .metrics import Metric, breaks_rules, metrics_of, own_metric
 from .own import as_searched, has_preprocessing, last_step, on_device
 from .pair_folds import PairRun
 from .pipeline_folds import PipelineFolds
+from .search_rows import read_params
 from .sequence_folds import SequenceRun
 from .smooth_folds import SmoothFolds, check_smooth_seeding
 
@@ -238,21 +239,6 @@ def route_params(
     to_score = MethodMapping().add(caller="fit", callee="score")
     router.add(scorer=check_scoring(estimator, scoring), method_mapping=to_score)
     return process_routing(router, "fit", **params)
-
-
-def read_params(params: Mapping[str, Any], estimator: Any) -> Any:
-    """The sample weights among the parameters of fit; without preprocessing it knows no other."""
-    step = last_step(estimator)[0]
-    given = dict(params)
-    name = "sample_weight"
-    if step and params and get_config()["enable_metadata_routing"]:
-        given = dict(process_routing(estimator, "fit", **params)[step].fit)
-    elif step:
-        name = f"{step}__sample_weight"
-    sample_weight = given.pop(name, None)
-    if given:
-        raise TypeError(f"params has {sorted(given)}; the only parameter of fit is {name!r}.")
-    return sample_weight
 
 
 def make_splits(splitter: Any, X: Any, y: Any, params: Mapping[str, Any]) -> list[Split]:

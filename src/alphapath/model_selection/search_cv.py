@@ -212,7 +212,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         table = SearchTable(len(candidates), len(splits))
         try:
             self._search(
-                SearchData(X, y, routed.estimator.fit, splits, self._find_limit(grid, X)),
+                SearchData(X, y, routed.estimator.fit, splits, self._find_limit(grid, X), given),
                 grid,
                 judge,
                 table,
@@ -361,7 +361,10 @@ multimetric_, classes_, n_features_in_, feature_names_in_
             refit_metric = self.refit
         self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
         self.cv_results_ = results
-        if (self.refit or not self.multimetric_) and table.is_done.any():
+        means = [values for name, values in results.items() if name.startswith("mean_test_")]
+        # Where all is done and nothing has a score, the first candidate is chosen as elsewhere.
+        is_known = table.is_complete or not np.isnan(np.array(means, dtype=float)).all()
+        if (self.refit or not self.multimetric_) and is_known:
             self._choose(results, refit_metric)
 
     def _choose(self, results: dict[str, Any], refit_metric: str) -> None:

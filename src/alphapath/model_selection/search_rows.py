@@ -31,6 +31,7 @@ from ..kernels.policy import row_bytes
 from ..problem import FloatArray
 from ..search.shelf import Shelf
 from .fold_sets import FoldSets, Split
+from .own import last_step
 from .search_grid import Model, identify
 
 #: Matrices that the rows of a fold with preprocessing may hold at a time: products and kernels.
@@ -43,13 +44,17 @@ MAX_KEPT_BYTES = 1 << 30
 
 @dataclass(frozen=True)
 class SearchData:
-    """What was given to fit: rows, targets, its other parameters, and the folds."""
+    """What was given to fit: rows, targets, its other parameters, and the folds.
+
+    `estimator` is the one that was given: it says whose parameters they are.
+    """
 
     X: Any
     y: Any
     fit_params: Mapping[str, Any]
     splits: Sequence[Split]
     memory_limit: Any
+    estimator: Any = None
 
     def fold_bytes(self, fold: int) -> int:
         """Bytes that the rows of a fold behind its preprocessing may take, with their kernels."""
@@ -72,14 +77,7 @@ class SearchData:
 
     def sample_weight(self) -> Any:
         """The weights of all rows, for an SVM without preprocessing."""
-        params = dict(self.fit_params)
-        weights = params.pop("sample_weight", None)
-        if params:
-            raise TypeError(
-                f"fit was given {sorted(params)}; the only parameter of an SVM's fit is "
-                f"'sample_weight'."
-            )
-        return weights
+        return read_params(self.fit_params, self.estimator)
 
 
 class SearchRows:
@@ -278,6 +276,21 @@ def resample_fold(head: Pipeline, X_train: Any, y_train: Any, X_test: Any) -> tu
             X_train = step.fit(X_train, y_train).transform(X_train)
         X_test = step.transform(X_test)
     return X_train, y_train, X_test
+
+
+def read_params(params: Mapping[str, Any], estimator: Any) -> Any:
+    """The sample weights among the parameters of fit; without preprocessing it knows no other."""
+    step = last_step(estimator)[0]
+    given = dict(params)
+    name = "sample_weight"
+    if step and params and get_config()["enable_metadata_routing"]:
+        given = dict(process_routing(estimator, "fit", **params)[step].fit)
+    elif step:
+        name = f"{step}__sample_weight"
+    sample_weight = given.pop(name, None)
+    if given:
+        raise TypeError(f"fit was given {sorted(given)}; its only parameter is {name!r}.")
+    return sample_weight
 
 
 def divide_params(
