@@ -49,6 +49,19 @@ def test_where_no_instance_is_free_the_bias_is_that_of_a_fit(C, n_positive):
     np.testing.assert_array_equal(signs.predictions_, result.predictions_)
 
 
+@pytest.mark.parametrize("seeding", ["auto", "none", "decremental", "greedy"])
+def test_the_bias_without_the_only_free_row_is_that_of_a_refit(seeding):
+    """Without a tube a row with beta = 0 is free; without it all others are bounded."""
+    X, y = np.arange(5.0)[:, None], np.array([0.0, 10.0, 3.0, -7.0, 5.0])
+    model = SVR(epsilon=0.0, gamma=10.0, C=0.5)
+    values = leave_one_out(model, X, y, seeding=seeding).decision_function_
+    for i in range(5):
+        rest = np.arange(5) != i
+        refit = model.fit(X[rest], y[rest]).predict(X[[i]])[0]
+        assert values[i] == pytest.approx(refit, abs=1e-3)
+    assert values[2] == pytest.approx(2.5, abs=1e-3)
+
+
 @pytest.mark.parametrize("seeding", ["none", *SEEDS])
 def test_every_seeding_gives_the_same_values(seeding):
     X, y = two_classes(45, seed=1)

@@ -85,16 +85,19 @@ def middle_bias(down: float, up: float) -> float:
 def biases_without(problem: Problem, beta: FloatArray, gradient: FloatArray) -> FloatArray:
     """For each instance the bias without it, where it has no part in w (beta = 0); else nan.
 
-    Where no instance is free, one that has no part in w may still bound the bias.
+    An instance that has no part in w may still set the bias: where it is the only free one (without
+    a tube, one with beta = 0 is inside its box), or where none is free and it bounds the bias.
     """
     bias = bias_from_gradient(problem, beta, gradient)
     found = np.where(beta == 0.0, bias, np.nan)
-    if not problem.has_equality or find_free(problem, beta).any():
+    if not problem.has_equality:
         return found
+    free = np.flatnonzero(find_free(problem, beta))
     left, right = slopes(problem, beta, gradient)
     down = np.where(beta > problem.lower, left, -np.inf)
     up = np.where(beta < problem.upper, right, np.inf)
-    for i in {int(down.argmax()), int(up.argmin())}:
+    decisive = {int(down.argmax()), int(up.argmin())} if free.size == 0 else set(free.tolist())
+    for i in decisive if free.size <= 1 else ():
         if beta[i] == 0.0:
             others = np.arange(beta.size) != i
             found[i] = middle_bias(
