@@ -279,8 +279,8 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         setting = Setting(data, grid.heads, last_step(grid.estimator), grid.models, judge, shares)
         self.plan_ = plan
         progress.begin(plan)
-        journal = self._open_journal(data, grid, plan)
         work: Any = PrimalWork(setting, self.seeding) if is_primal else SearchWork(setting)
+        journal = self._open_journal(data, grid, plan)
         try:
             for chain, arrays in run_chains(
                 work,
