@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .failure import CommandError
-from .text_file import LARGEST, fault, is_number, open_text, too_large
+from .text_file import LARGEST, Source, fault, is_number, open_text, too_large
 
 #: Taken for the target where none is named.
 USUAL_TARGETS = ("target", "label", "class", "y")
@@ -18,7 +17,7 @@ DELIMITERS = ",;\t"
 
 
 def read_csv(
-    path: Path, target: str | None, needs_target: bool, has_header: bool = True
+    path: Source, target: str | None, needs_target: bool, has_header: bool = True
 ) -> tuple[Any, list[str] | None]:
     """(rows, targets as texts or None); every fault is named with its line and column.
 
@@ -59,7 +58,7 @@ def read_csv(
     return np.array(X), None if place is None else y
 
 
-def check_names(path: Path, header: list[str]) -> None:
+def check_names(path: Source, header: list[str]) -> None:
     """Refuse a row of values where names should be; 0, 1, 2, ... are names that programs give."""
     for name in header:
         if is_number(name) and (not name.isdigit() or header.count(name) > 1):
@@ -72,7 +71,7 @@ def check_names(path: Path, header: list[str]) -> None:
 
 
 def find_target(
-    path: Path, header: list[str], target: str | None, needs_target: bool
+    path: Source, header: list[str], target: str | None, needs_target: bool
 ) -> int | None:
     """The column of the target; None where there is none and none is needed."""
     if target is not None:
@@ -93,7 +92,7 @@ def find_target(
 
 
 def parse_row(
-    path: Path, line: int, header: list[str], row: list[str], skipped: int | None
+    path: Source, line: int, header: list[str], row: list[str], skipped: int | None
 ) -> list[float]:
     """The numbers of one row, without the target."""
     values = []

@@ -14,7 +14,7 @@ from ..estimators.labels import are_like_numbers
 from .csv_file import read_csv
 from .failure import CommandError
 from .svmlight_file import is_svmlight_line, read_svmlight
-from .text_file import fault, open_text
+from .text_file import Source, fault, open_text
 
 #: At this share of nonzero values or above, a sparse file becomes a dense array.
 DENSE_SHARE = 0.25
@@ -29,7 +29,8 @@ class Data:
     y: Any
     classes: tuple[str, ...] | None = None
     is_embedded: bool = False
-    is_zero_based: bool = False
+    #: Where a LIBSVM file begins to count features.
+    index_base: int = 1
 
     @property
     def is_sparse(self) -> bool:
@@ -37,7 +38,7 @@ class Data:
 
 
 def read_data(
-    path: Path | None, kind: str, target: str | None = None, has_header: bool = True
+    path: Source | None, kind: str, target: str | None = None, has_header: bool = True
 ) -> Data:
     """Read `path`, or load an embedded set where it is None; `kind` as in options.KINDS."""
     if path is None:
@@ -48,13 +49,13 @@ def read_data(
                 f"--target is {target!r}, but {path} is a LIBSVM file: its targets come first in "
                 f"each line."
             )
-        X, y, is_zero_based = read_svmlight(path)
+        X, y, index_base = read_svmlight(path)
         if kind == "c-svc":
             y = integer_labels(path, y)
             warn_of_many_classes(y)
         if X.nnz >= DENSE_SHARE * X.shape[0] * X.shape[1]:
             X = X.toarray()
-        return Data(stem(path), X, y, is_zero_based=is_zero_based)
+        return Data(stem(path), X, y, index_base=index_base)
     X, texts = read_csv(path, target, kind != "one-class", has_header)
     if texts is None:
         return Data(stem(path), X, None)
@@ -74,7 +75,7 @@ def embedded_data(kind: str) -> Data:
     return Data("breast_cancer", X, y, is_embedded=True)
 
 
-def looks_like_svmlight(path: Path) -> bool:
+def looks_like_svmlight(path: Source) -> bool:
     """By the first line that is not empty; neither format is refused in a sentence."""
     with open_text(path) as file:
         lines = ((k, line) for k, line in enumerate(file, 1) if line.partition("#")[0].strip())
@@ -83,7 +84,7 @@ def looks_like_svmlight(path: Path) -> bool:
         raise fault(path, 1, "the file is empty")
     if is_svmlight_line(line):
         return True
-    if any(mark in line for mark in ",;\t") or path.suffixes[:1] == [".csv"]:
+    if any(mark in line for mark in ",;\t") or ".csv" in Path(path.name).suffixes[:1]:
         return False
     raise fault(
         path,
@@ -93,7 +94,7 @@ def looks_like_svmlight(path: Path) -> bool:
     )
 
 
-def integer_labels(path: Path, y: Any) -> Any:
+def integer_labels(path: Source, y: Any) -> Any:
     """Class labels as integers, as LIBSVM has them."""
     is_whole = y == np.floor(y)
     if not is_whole.all():
@@ -116,7 +117,7 @@ def warn_of_many_classes(labels: Any) -> None:
         )
 
 
-def encode_labels(path: Path, texts: list[str]) -> tuple[Any, tuple[str, ...] | None]:
+def encode_labels(path: Source, texts: list[str]) -> tuple[Any, tuple[str, ...] | None]:
     """Whole numbers as integers; words as 0, 1, ... in alphabetical order, with the words."""
     try:
         return np.array([int(text) for text in texts]), None
@@ -137,7 +138,7 @@ def as_finite_numbers(texts: list[str]) -> Any:
     return values if np.isfinite(values).all() else None
 
 
-def numbers(path: Path, texts: list[str]) -> Any:
+def numbers(path: Source, texts: list[str]) -> Any:
     """Targets of a regression; the row that is no number is named."""
     values = np.empty(len(texts))
     for k, text in enumerate(texts):
@@ -151,7 +152,7 @@ def numbers(path: Path, texts: list[str]) -> Any:
     return values
 
 
-def stem(path: Path) -> str:
+def stem(path: Source) -> str:
     """The name of a file without its ending and that of its compression."""
     name = path.name
     for ending in (".gz", ".bz2"):

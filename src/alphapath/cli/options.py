@@ -9,6 +9,7 @@ from typing import Any
 
 from ..estimators import SVC, SVR, OneClassSVM
 from .scaling import SCALES
+from .text_file import input_file
 
 KINDS = {"0": "c-svc", "2": "one-class", "3": "epsilon-svr"}
 KERNELS = {"0": "linear", "1": "poly", "2": "rbf", "3": "sigmoid"}
@@ -20,9 +21,10 @@ def add_data(parser: argparse.ArgumentParser, scale: bool = True) -> None:
     group.add_argument(
         "file",
         nargs="?",
-        type=Path,
+        type=input_file,
         metavar="FILE",
-        help="LIBSVM or CSV file, also .gz or .bz2; without one, a data set of scikit-learn",
+        help="LIBSVM or CSV file, also .gz or .bz2, or - for the standard input; without one, a "
+        "data set of scikit-learn",
     )
     add_columns(group, "the target column of a CSV file")
     if scale:

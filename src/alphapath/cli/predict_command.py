@@ -17,14 +17,15 @@ from .data import encode_labels, integer_labels, looks_like_svmlight, numbers
 from .model_file import StoredModel, load_model
 from .options import add_columns
 from .svmlight_file import read_svmlight
+from .text_file import Source, input_file
 
 HELP = "predict with a LIBSVM model file"
 EXAMPLE = "alphapath predict test.svm train.model predictions.txt"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help="LIBSVM or CSV file")
-    parser.add_argument("trained", type=Path, metavar="MODEL", help="LIBSVM model file")
+    parser.add_argument("file", type=input_file, metavar="FILE", help="LIBSVM or CSV file, or -")
+    parser.add_argument("trained", type=input_file, metavar="MODEL", help="LIBSVM model file")
     parser.add_argument(
         "output", nargs="?", type=Path, metavar="OUTPUT", help="default: the standard output"
     )
@@ -45,7 +46,7 @@ def run(options: Any) -> int:
     return 0
 
 
-def read_rows(path: Path, target: str | None, has_header: bool) -> tuple[Any, Any]:
+def read_rows(path: Source, target: str | None, has_header: bool) -> tuple[Any, Any]:
     """Rows, and targets where the file has them."""
     if looks_like_svmlight(path):
         X, y, _ = read_svmlight(path)

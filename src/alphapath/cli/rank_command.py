@@ -25,6 +25,7 @@ from .model_file import save_model
 from .output import print_facts, print_table, write_json
 from .rank_data import RankData, read_ranking
 from .scaling import FeatureScaler, widen
+from .text_file import input_file
 
 HELP = "train a ranking SVM on a file with queries"
 EXAMPLE = "alphapath rank queries.svm --valid more.svm -c 0.01 --model rank.model"
@@ -35,13 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "file",
         nargs="?",
-        type=Path,
+        type=input_file,
         metavar="FILE",
         help="LIBSVM file with qid:Q in each line, also .gz or .bz2; without one, a data set of "
         "scikit-learn",
     )
-    group.add_argument("--valid", type=Path, metavar="FILE", help="chooses the weights of pairs")
-    group.add_argument("--test", type=Path, metavar="FILE", help="only judged")
+    group.add_argument("--valid", type=input_file, metavar="FILE", help="chooses weights of pairs")
+    group.add_argument("--test", type=input_file, metavar="FILE", help="only judged")
     group.add_argument("--scale", choices=("none", "minmax", "standard"), default="none")
     group = parser.add_argument_group("model")
     group.add_argument(

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_diabetes, load_svmlight_file
+from sklearn.datasets import load_diabetes
 
 from .data import DENSE_SHARE, looks_like_svmlight, stem
 from .failure import CommandError
-from .svmlight_file import read_svmlight
-from .text_file import fault, open_text
+from .svmlight_file import read_queries, read_svmlight
+from .text_file import Source, fault, open_text
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class RankData:
         return len(np.unique(self.qid))
 
 
-def read_ranking(path: Path | None) -> RankData:
+def read_ranking(path: Source | None) -> RankData:
     """Read `path`, or load an embedded set where it is None."""
     if path is None:
         return embedded_ranking()
@@ -44,13 +43,13 @@ def read_ranking(path: Path | None) -> RankData:
         )
     X, y, _ = read_svmlight(path)
     require_queries(path)
-    _, _, qid = load_svmlight_file(str(path), query_id=True, zero_based="auto")
+    qid = read_queries(path)
     if X.nnz >= DENSE_SHARE * X.shape[0] * X.shape[1]:
         X = X.toarray()
     return RankData(stem(path), X, y, qid)
 
 
-def require_queries(path: Path) -> None:
+def require_queries(path: Source) -> None:
     """Refuse the first row without a query id."""
     with open_text(path) as file:
         for number, line in enumerate(file, start=1):

@@ -15,7 +15,7 @@ from ..report.html import render
 from ..report.record import check_record, record_search
 from ..search.result import UNFINISHED
 from .output import print_facts
-from .text_file import fault, open_text
+from .text_file import Source, fault, input_file, open_text
 
 HELP = "make the HTML report of a search from its JSON results or its journal"
 EXAMPLE = "alphapath report results.json --output report.html"
@@ -25,7 +25,7 @@ SQLITE = b"SQLite format 3\0"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "file", type=Path, metavar="RESULTS", help="JSON file or journal of alphapath search"
+        "file", type=input_file, metavar="RESULTS", help="JSON file or journal of alphapath search"
     )
     parser.add_argument("--output", type=Path, default=Path("report.html"), metavar="FILE")
 
@@ -39,9 +39,9 @@ def run(options: Any) -> int:
     return 0
 
 
-def read_record(path: Path) -> dict[str, Any]:
+def read_record(path: Source) -> dict[str, Any]:
     """The record in a JSON file, or that of what a journal holds now."""
-    if path.is_file():
+    if isinstance(path, Path) and path.is_file():
         with path.open("rb") as file:
             if file.read(len(SQLITE)) == SQLITE:
                 return record_search(path, name=path.stem)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_svmlight_file
 
-from .text_file import LARGEST, fault, is_number, open_text, too_large
+from .failure import CommandError
+from .text_file import LARGEST, Source, fault, is_number, open_bytes, open_text, too_large
 
 ENTRY = re.compile(r"(\d+):(\S+)\Z")
 #: Indices of sparse arrays are of 32 bits.
@@ -22,39 +22,56 @@ def is_svmlight_line(line: str) -> bool:
     return bool(words) and is_number(words[0]) and all(":" in word for word in words[1:])
 
 
-def read_svmlight(path: Path) -> tuple[Any, Any, bool]:
-    """(rows as CSR, targets, whether indices begin at 0); a bad line is named.
+def read_svmlight(path: Source, index_base: int | None = None) -> tuple[Any, Any, int]:
+    """(rows as CSR, targets, the first index: 0 or 1); a bad line is named.
 
-    scikit-learn's reader is fast but does not say where it stumbled: only then the file is read
-    again, line by line.
+    LIBSVM counts features from 1, some programs from 0: without `index_base` a file that has an
+    index 0 is taken to count from 0. scikit-learn's reader is fast but does not say where it
+    stumbled: only then the file is read again, line by line.
     """
-    with open_text(path):
-        pass
+    X, y, _ = load_rows(path, has_queries=False)
+    smallest = int(X.indices.min()) if X.indices.size else 1
+    if index_base is None:
+        index_base = min(smallest, 1)
+    if smallest < index_base:
+        raise CommandError(
+            f"{path} has the index 0, but the rows of the model count features from 1; write its "
+            f"indices from 1 too."
+        )
+    if index_base == 1 and X.shape[1] > 1:
+        X = type(X)((X.data, X.indices - 1, X.indptr), shape=(X.shape[0], X.shape[1] - 1))
+    return X, y, index_base
+
+
+def read_queries(path: Source) -> Any:
+    """The query of each row of a file that `read_svmlight` has read."""
+    return load_rows(path, has_queries=True)[2]
+
+
+def load_rows(path: Source, has_queries: bool) -> tuple[Any, Any, Any]:
+    """(rows with indices as they are, targets, queries or None)."""
+    queries = None
     try:
-        X, y = load_svmlight_file(str(path), zero_based="auto")
+        with open_bytes(path) as file:
+            if has_queries:
+                X, y, queries = load_svmlight_file(file, zero_based=True, query_id=True)
+            else:
+                X, y = load_svmlight_file(file, zero_based=True)
         is_sound = bool(
             X.shape[0]
             and np.all(np.isfinite(y))
             and np.all(np.abs(X.data) <= LARGEST)  # nan is not
-            and X.shape[1] <= MAX_INDEX
+            and X.shape[1] <= MAX_INDEX + 1
         )
     except (ValueError, OSError, OverflowError, EOFError):
         is_sound = False
     if not is_sound:
         find_fault(path)
         raise fault(path, 1, "the file is not in LIBSVM's format")
-    return X, y, begins_at_zero(path, X)
+    return X, y, queries
 
 
-def begins_at_zero(path: Path, X: Any) -> bool:
-    """Whether any index is 0: LIBSVM counts from 1, some programs write from 0."""
-    if X.shape[1] == 0:
-        return False
-    shifted, _ = load_svmlight_file(str(path), zero_based=True)
-    return bool(shifted.shape[1] == X.shape[1])
-
-
-def find_fault(path: Path) -> None:
+def find_fault(path: Source) -> None:
     """Raise for the first line that is not `target index:value ...` with rising indices."""
     n_rows = 0
     with open_text(path) as file:

@@ -1,45 +1,147 @@
-"""Text files, plain or compressed, with the line number of whatever is wrong in them."""
+"""Text files and streams, plain or compressed, with the line of whatever is wrong in them."""
 
 from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import math
-from collections.abc import Callable, Iterator
+import os
+import re
+import shutil
+import sys
+import tempfile
+import weakref
+import zlib
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import IO, Any
 
 from .failure import CommandError
 
 #: Beyond this the square of a value overflows, and so does every kernel.
 LARGEST = 1e150
-OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
+#: How compressed content begins; the name of a file does not decide.
+GZIP = re.compile(rb"\x1f\x8b")
+BZIP2 = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")
+COMPRESSED = (".gz", ".bz2")
+
+
+class Stream:
+    """Standard input, a pipe or a device: what can be read only once.
+
+    Its bytes are kept in a temporary file at the first use, because readers look at a file several
+    times. `str()` is its name for users.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        #: None is the standard input.
+        self.path = path
+        self._copy: IO[bytes] | None = None
+
+    def __str__(self) -> str:
+        return "standard input" if self.path is None else str(self.path)
+
+    @property
+    def name(self) -> str:
+        """By this files are named that are made from it."""
+        is_named = self.path is not None and not is_descriptor(self.path)
+        return self.path.name if is_named and self.path is not None else "data"
+
+    def open(self) -> IO[bytes]:
+        """All its bytes, from the beginning."""
+        if self._copy is None:
+            copy = tempfile.TemporaryFile()  # noqa: SIM115
+            weakref.finalize(self, copy.close)
+            with self._source() as source:
+                shutil.copyfileobj(source, copy, 1 << 20)
+            copy.flush()
+            self._copy = copy
+        file = os.fdopen(os.dup(self._copy.fileno()), "rb")
+        file.seek(0)
+        return file
+
+    @contextmanager
+    def _source(self) -> Iterator[IO[bytes]]:
+        if self.path is None:
+            yield sys.stdin.buffer
+            return
+        with self.path.open("rb") as file:
+            yield file
+
+
+#: What commands read.
+Source = Path | Stream
+
+
+def input_file(text: str) -> Source:
+    """The file or stream of a command-line argument; "-" is the standard input."""
+    path = Path(text)
+    if text == "-" or path == Path("/dev/stdin"):
+        return Stream(None)
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return path  # refused, in a sentence, by whoever opens it
+    is_file = (S_ISREG(mode) and not is_descriptor(path)) or S_ISDIR(mode)
+    return path if is_file else Stream(path)
+
+
+def is_descriptor(path: Path) -> bool:
+    """Whether a name stands for an open file of this process: opening it may not begin anew."""
+    return path.parts[:2] == ("/", "dev") or path.parts[:2] == ("/", "proc")
 
 
 @contextmanager
-def open_text(path: Path) -> Iterator[IO[str]]:
-    """The file as text; a folder, a missing file and binary content are refused in a sentence."""
-    if path.is_dir():
+def open_bytes(path: Source) -> Iterator[IO[bytes]]:
+    """The uncompressed bytes; what cannot be read is refused in a sentence."""
+    if isinstance(path, Path) and path.is_dir():
         raise CommandError(f"{path} is a folder; a LIBSVM or CSV file is needed.")
-    opener = OPENERS.get(path.suffix.lower(), open)
     try:
-        # "-sig": a spreadsheet's byte order mark is no part of the first name.
-        with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+        packed = path.open("rb") if isinstance(path, Path) else path.open()
+        with packed, unpack(path, packed) as file:
             yield file
     except FileNotFoundError:
         raise CommandError(f"There is no file {path}.") from None
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise CommandError(f"{path} can not be unpacked: {error}.") from None
+    except OSError as error:
+        raise CommandError(f"{path} can not be read: {error.strerror or error}.") from None
+
+
+def unpack(path: Source, packed: IO[bytes]) -> Any:
+    """The content of a file that may be compressed, by how it begins."""
+    head = packed.read(16)
+    packed.seek(0)
+    if GZIP.match(head):
+        return gzip.open(packed, "rb")
+    if BZIP2.match(head):
+        return bz2.open(packed, "rb")
+    if head and isinstance(path, Path) and path.suffix.lower() in COMPRESSED:
+        kind = path.suffix.lower()[1:]
+        raise CommandError(f"{path} can not be unpacked: its content is not in the format {kind}.")
+    return packed
+
+
+@contextmanager
+def open_text(path: Source) -> Iterator[IO[str]]:
+    """The file as text; a folder, a missing file and binary content are refused in a sentence."""
+    try:
+        # "-sig": a spreadsheet's byte order mark is no part of the first name.
+        with (
+            open_bytes(path) as file,
+            io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text,
+        ):
+            yield text
     except UnicodeDecodeError as error:
         byte = f"{error.object[error.start]:#04x}"
         raise fault(
             path,
-            bad_line(path, opener),
+            bad_line(path),
             f"this is not a text file in UTF-8, byte {byte} can not be part of one",
         ) from None
-    except (EOFError, gzip.BadGzipFile) as error:
-        raise CommandError(f"{path} can not be unpacked: {error}.") from None
-    except OSError as error:
-        raise CommandError(f"{path} can not be read: {error.strerror or error}.") from None
 
 
 def is_number(word: str) -> bool:
@@ -54,9 +156,9 @@ def too_large(word: str) -> str:
     return f"{word.strip()[:40]} is too large, its square overflows; at most {LARGEST:g} is read"
 
 
-def bad_line(path: Path, opener: Callable[..., Any]) -> int:
+def bad_line(path: Source) -> int:
     """The first line that is not UTF-8."""
-    with opener(path, "rb") as file:
+    with open_bytes(path) as file:
         for number, line in enumerate(file, start=1):
             try:
                 line.decode("utf-8")
@@ -65,6 +167,6 @@ def bad_line(path: Path, opener: Callable[..., Any]) -> int:
     return 1
 
 
-def fault(path: Path, line: int, what: str) -> CommandError:
+def fault(path: Source, line: int, what: str) -> CommandError:
     """The error for one line of a file."""
     return CommandError(f"{path}, line {line}: {what}.")
