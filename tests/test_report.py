@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import base64
+import hashlib
 import json
 import re
 from html.parser import HTMLParser
@@ -24,13 +27,15 @@ from alphapath.report.curve_record import record_curve
 from alphapath.report.data_facts import find_facts
 from alphapath.report.html import render
 from alphapath.report.html_curve import thin
+from alphapath.report.markup import element, verbatim
 from alphapath.report.record import check_record, results_of
-from alphapath.report.score_grid import ScoreGrid
+from alphapath.report.score_grid import ScoreGrid, power_texts
 from alphapath.report.svg import ColourScale, colour_of, tick_values
 from alphapath.report.svg_curve import curve, find_range
 
 GRID = {"svc__C": [0.5, 2.0, 8.0], "svc__gamma": [0.0625, 0.25, 1.0]}
 VOID = {"meta", "link", "br", "img", "input"}
+KNOWN: dict[str, Any] = {}
 
 
 class Page(HTMLParser):
@@ -44,11 +49,18 @@ class Page(HTMLParser):
         self.addresses: list[str] = []
         self.ids: list[str] = []
         self.words: list[str] = []
+        self.tags: list[str] = []
+        self.names: set[str] = set()
+        self.policies: list[str] = []
         self.feed(text)
         assert self.open == []
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         own = dict(attributes)
+        self.tags.append(tag)
+        self.names |= set(own)
+        if own.get("http-equiv") == "Content-Security-Policy":
+            self.policies.append(own["content"] or "")
         if tag not in VOID:
             self.open.append(tag)
         self.tables += tag == "table"
@@ -128,8 +140,8 @@ def test_tables_stand_beside_the_pictures(record: Any, search: Any) -> None:
 def test_a_curve_marks_what_to_choose(search: Any) -> None:
     grid = ScoreGrid.from_cv_results(search.cv_results_)
     picture, is_cut = curve(grid.profile_along("x"), grid, "scores")
-    assert picture.count('class="star"') == 1
-    assert picture.count('class="pick"') == 1
+    assert picture.text.count('class="star"') == 1
+    assert picture.text.count('class="pick"') == 1
     assert not is_cut
     # A hopeless value would press the others flat: it is left below, and that is said.
     results = {key: np.array(value) for key, value in search.cv_results_.items()}
@@ -204,6 +216,178 @@ def test_a_foreign_record_is_refused() -> None:
         check_record({"a": 1}, "x.json")
     with pytest.raises(ValueError, match="layout 99"):
         check_record({"format": "alphapath search", "layout": 99}, "x.json")
+
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror='alert(2)'>\"'&<!--\ud800\x00]]>"
+
+
+def with_markup(value: Any) -> Any:
+    """The record with markup in every text and in the name of everything that has any name."""
+    if isinstance(value, dict):
+        return {key: with_markup(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [with_markup(item) for item in value]
+    return HOSTILE + value if isinstance(value, str) else value
+
+
+def full_record(search: Any) -> Any:
+    """A record with everything that a page can show."""
+    X, y = load_wine(return_X_y=True)
+    found = cross_validate_path(SVC(gamma=0.05), X[y < 2], y[y < 2], cv=3)
+    return record_search(
+        search,
+        X=X,
+        y=y,
+        name="wine",
+        seconds=0.25,
+        tol=1e-3,
+        validation_path=record_curve(found, fixed={"gamma": 0.05}, seconds=0.5),
+        n_iter_cold=10_000,
+        certificate={"kkt_violation": 1e-4},
+        files={"model": "wine.model"},
+    )
+
+
+def test_values_are_never_markup(search: Any) -> None:
+    plain = full_record(search)
+    hostile = with_markup(plain)
+    for key in ("format", "created"):
+        hostile[key] = plain[key]
+    hostile["path"]["metric"] = plain["path"]["metric"]
+    for one in (hostile["search"], hostile["data"]["rows"], hostile["files"]):
+        one[HOSTILE] = HOSTILE
+    hostile["certificate"][HOSTILE] = 1.0
+    hostile["path"]["fixed"] = {HOSTILE: HOSTILE}
+    hostile["trees"][0]["steps"][0]["from"] = HOSTILE
+    hostile["data"]["warnings"] = [HOSTILE]
+    for key in list(hostile["cv_results"]):
+        if key.endswith("_test_score"):
+            column = hostile["cv_results"][key]
+            hostile["cv_results"][f"{key.removesuffix('score')}{HOSTILE}score"] = column
+    names = {name: HOSTILE + name for name in plain["best"]["params"]}
+    chosen = [hostile[key]["params"] for key in ("best", "simplest", "chosen")]
+    for params in [*hostile["cv_results"]["params"], *chosen]:
+        for old, new in names.items():
+            if old in params:
+                params[new] = params.pop(old)
+    text = render(check_record(hostile, "file"))
+    page, other = Page(text), Page(render(plain))
+    assert set(page.tags) == set(other.tags)
+    assert page.names == other.names
+    assert text.count("<script") == text.count("</script") == 1
+    assert page.text.count("alert(1)") > 50
+    assert HOSTILE.replace("\ud800", "\ufffd") in page.text
+    text.encode()
+
+
+def test_only_the_page_itself_may_run_or_be_loaded(record: Any) -> None:
+    text = render(record)
+    (policy,) = Page(text).policies
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+    for name in ("style", "script"):
+        (own,) = re.findall(f"<{name}>(.*?)</{name}>", text, re.S)
+        digest = base64.b64encode(hashlib.sha256(own.encode()).digest()).decode()
+        assert rules[f"{name}-src"] == f"'sha256-{digest}'"
+    assert not re.search(r"<[^>]* (style|on\w+)=", text)
+
+
+def test_tags_are_written_in_one_place() -> None:
+    """Whatever else makes a page has no markup of its own that a value could be put into."""
+    for path in sorted(Path(str(files("alphapath.report"))).glob("*.py")):
+        if path.name == "markup.py":
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+        tags = [text for text in texts if isinstance(text, str) and re.search(r"<[!/a-zA-Z]", text)]
+        assert not tags, f"{path.name} writes tags itself: {tags}"
+
+
+def test_elements_refuse_what_would_run() -> None:
+    for name in ("onclick", "style"):
+        with pytest.raises(ValueError, match=name):
+            element("p", **{name: "alert(1)"})
+    for name in ("p onclick=x", "p>", ""):
+        with pytest.raises(ValueError, match="not the name"):
+            element(name)
+    with pytest.raises(ValueError, match="would end it"):
+        verbatim("script", "a </script>")
+
+
+FAULTS = [
+    ("created", "yesterday", "created"),
+    ("created", None, "created"),
+    ("version", 3, "version"),
+    ("metric", "f1", "mean_test_f1"),
+    ("search", [], "search"),
+    ("search", {"cv": [1]}, "search.cv"),
+    ("data", {}, "data has no 'name'"),
+    ("data", {"name": "a", "warnings": "b"}, "data.warnings"),
+    ("data", {"name": "a", "rows": {"b": {}}}, "data.rows.b"),
+    ("cv_results", None, "cv_results"),
+    ("cv_results.params", [], "cv_results.params"),
+    ("cv_results.params.0", 1, r"params\[0\]"),
+    ("cv_results.params.0.svc__C", 10**400, "svc__C"),
+    ("cv_results.status", [1] * 9, r"status\[0\]"),
+    ("cv_results.seed", ["cold"], "seed has 1 values; it must have 9"),
+    ("cv_results.mean_test_score", ["a"] * 9, r"mean_test_score\[0\]"),
+    ("cv_results.mean_test_score", [None] * 9, "at least one score"),
+    ("cv_results.n_iter", [-1] * 9, r"n_iter\[0\]"),
+    ("best.index", 9, "from 0 to 8"),
+    ("best.index", True, "from 0 to 8"),
+    ("best.mean", 0.5, "best.mean"),
+    ("best.params", {}, "best.params"),
+    ("simplest", None, "simplest"),
+    ("chosen.error", None, "chosen.error"),
+    ("seconds", "long", "seconds"),
+    ("certificate", {"gap": 1.0}, "kkt_violation"),
+    ("path", None, "path"),
+    ("path.metric", "f1", "path.metric"),
+    ("path.edges", [1.0], "rising"),
+    ("path.edges.0", -1.0, r"edges\[0\]"),
+    ("path.error", [], "path.error"),
+    ("path.best.t", 1e9, "path.best.t"),
+    ("trees.0", {}, r"trees\[0\] has no 'label'"),
+    ("trees.0.steps.0.work", -1.0, "work"),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "message"), FAULTS)
+def test_a_record_that_cannot_be_shown_is_refused(
+    place: str, value: Any, message: str, search: Any, record: Any
+) -> None:
+    if "full" not in KNOWN:
+        KNOWN["full"] = full_record(search)
+    damaged = json.loads(json.dumps(KNOWN["full"]))
+    *before, last = place.split(".")
+    node = damaged
+    for key in before:
+        node = node[int(key) if isinstance(node, list) else key]
+    node[int(last) if isinstance(node, list) else last] = value
+    with pytest.raises(ValueError, match=message) as caught:
+        check_record(damaged, "file.json")
+    assert str(caught.value).startswith("file.json")
+    assert str(caught.value).endswith(".")
+
+
+def test_scores_of_any_size_can_be_drawn(search: Any) -> None:
+    for value in (-1e20, 0.0, 1e-300, 3.0):
+        results = {key: np.array(column) for key, column in search.cv_results_.items()}
+        for key in results:
+            if key.startswith(("mean_test", "std_test", "split")):
+                results[key][:] = 0.0 if key.startswith("std") else value
+        grid = ScoreGrid.from_cv_results(results)
+        low, high, _ = find_range(grid.profile_along("x"), grid)
+        assert low < value < high
+    assert power_texts([2.0**-1074, 2.0**1023]) == ["2^-1074", "2^1023"]
+    assert power_texts([1e-23, 1e308]) == ["10^-23", "10^308"]
+    assert power_texts([1.7976931348623157e308, 1.0]) is None
+
+
+def test_a_search_without_parameters_has_a_report() -> None:
+    X, y = load_iris(return_X_y=True)
+    search = SVMSearchCV(SVC(gamma=0.1), {}, cv=3).fit(X, y)
+    assert len(Page(render(record_search(search))).cells) == 3
 
 
 def test_an_unfinished_search_is_reported_as_such(search: Any) -> None:

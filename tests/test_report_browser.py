@@ -19,7 +19,8 @@ from sklearn.preprocessing import StandardScaler
 import alphapath
 from alphapath import SVC
 from alphapath.model_selection import SVMSearchCV, cross_validate_path
-from alphapath.report import write_report
+from alphapath.report import record_search, write_report
+from alphapath.report.html import render
 from alphapath.search.journal import Journal
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -134,6 +135,34 @@ def test_the_path_and_the_plan_fit_the_page(browser: Any, report: Path, width: i
     assert page.locator("ol.steps").count() == 30  # ten kernels, three folds
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert problems == []
+
+
+def test_texts_of_a_record_do_nothing(browser: Any, report: Path, tmp_path: Path) -> None:
+    """Markup is shown as it is, and what the page's policy does not name is not run."""
+    change = "document.title = 'lost'"
+    hostile = f'<img src=x onerror="{change}"><script>{change}</script>'
+    X, y = load_wine(return_X_y=True)
+    record = record_search(SVMSearchCV(SVC(), {"C": [1.0, 2.0]}, cv=3).fit(X, y), name=hostile)
+    record["trees"] = [{"label": hostile, "fold": 0, "steps": []}]
+    page, problems = open_page(browser, report_of(record, tmp_path), 800)
+    assert hostile in page.locator("h1").inner_text()
+    assert page.title() == f"{hostile}: SVM search"
+    assert problems == []
+    page, problems = open_page(browser, report, 800)
+    page.evaluate(
+        "document.body.insertAdjacentHTML('beforeend', `<img src=x onerror='document.title = 1'>"
+        "<b id=late style='position:fixed' onclick='document.title = 2'>late</b>`)"
+    )
+    page.locator("#late").dispatch_event("click")
+    assert page.title() == "wine: SVM search"
+    assert page.evaluate("getComputedStyle(document.getElementById('late')).position") == "static"
+    assert sum("Content Security Policy" in text for text in problems) >= 3
+
+
+def report_of(record: Any, folder: Path) -> Path:
+    path = folder / "report.html"
+    path.write_text(render(record), encoding="utf-8")
+    return path
 
 
 def test_a_running_search_can_be_looked_at(browser: Any, tmp_path: Path) -> None:

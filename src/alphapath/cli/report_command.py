@@ -14,6 +14,7 @@ from typing import Any
 from ..report.html import render
 from ..report.record import check_record, record_search
 from ..search.result import UNFINISHED
+from .failure import CommandError
 from .output import print_facts
 from .text_file import Source, fault, input_file, open_text
 
@@ -51,4 +52,8 @@ def read_record(path: Source) -> dict[str, Any]:
         record = json.loads(text)
     except json.JSONDecodeError as error:
         raise fault(path, error.lineno, f"this is no JSON: {error.msg}") from None
+    except RecursionError:
+        raise CommandError(f"{path} has objects or lists nested too deeply.") from None
+    except ValueError:  # Python's limit for whole numbers
+        raise CommandError(f"{path} has a number of too many digits.") from None
     return check_record(record, str(path))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
+import base64
+import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from html import escape
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -18,21 +18,23 @@ from ..version import __version__
 from . import svg, svg_curve
 from .html_curve import curve_section
 from .html_parts import (
+    Section,
     cell_texts,
     facts_table,
+    figure,
     fold_out,
     grid_table,
     is_simplest,
     n_splits,
     number,
     params_text,
-    raise_exponents,
     seconds_text,
     table,
     unbroken,
 )
 from .html_plan import plan_tree
 from .html_time import time_spent
+from .markup import Markup, document, element, join, raise_exponents, verbatim
 from .record import record_search, results_of
 from .score_grid import ScoreGrid
 
@@ -77,7 +79,8 @@ def render(record: Mapping[str, Any]) -> str:
         if "path" in record:
             sections.append(curve_section(record["path"]))
         sections += [candidates(record), time_spent(record, grid)]
-    sections += [data_facts(record), details(record)]
+    facts = data_facts(record)
+    sections += [details(record)] if facts is None else [facts, details(record)]
     when = datetime.fromisoformat(record["created"]).strftime("%d %B %Y, %H:%M %Z").lstrip("0")
     title = f"{record['data']['name']}: SVM search"
     return page(title, f"{when}, alphapath {record['version']}", sections)
@@ -88,35 +91,47 @@ def render_curve(record: Mapping[str, Any], title: str) -> str:
     return page(title, f"alphapath {__version__}", [curve_section(record)])
 
 
-def page(title: str, subtitle: str, sections: Sequence[str]) -> str:
-    """A whole page with its style and script."""
-    style = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
-    script = files(__package__).joinpath("page.js").read_text(encoding="utf-8")
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>\n{style}</style></head>\n<body>\n"
-        f"<header><h1>{escape(title)}</h1><p class='soft'>{escape(subtitle)}</p>"
-        f"{contents(sections)}</header>\n<main>\n"
-        + raise_exponents("\n".join(sections))
-        + '\n</main><div id="tip" role="status" hidden></div>\n'
-        f"<script>\n{script}</script>\n</body></html>\n"
+def page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
+    """A whole page with its style and script, which are all that its policy lets it use."""
+    style = "\n" + read_asset("page.css") + svg.colour_rules()
+    script = "\n" + read_asset("page.js")
+    policy = (
+        f"default-src 'none'; style-src '{digest_of(style)}'; script-src '{digest_of(script)}'; "
+        f"base-uri 'none'; form-action 'none'"
     )
+    head = [
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("title", title),
+        verbatim("style", style),
+    ]
+    top = [element("h1", title), element("p", subtitle, class_="soft"), contents(sections)]
+    main = raise_exponents(join([("\n", section.markup) for section in sections], "\n"))
+    tip = element("div", id="tip", role="status", hidden=True)
+    body = [element("header", top), "\n", element("main", main), tip, "\n"]
+    return document(join(head), join(body, verbatim("script", script)))
 
 
-def contents(sections: Sequence[str]) -> str:
-    """Links to the sections that have a name, where there are several."""
-    found = re.findall(r'<section id="(\w+)"><h2>(.*?)</h2>', "".join(sections))
-    if len(found) < 2:
-        return ""
-    links = "".join(f'<a href="#{name}">{title}</a>' for name, title in found)
-    return f'<nav aria-label="Sections">{links}</nav>'
+def read_asset(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def digest_of(text: str) -> str:
+    """How a content security policy names the text of a style or script element."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def contents(sections: Sequence[Section]) -> Markup:
+    """Links to the sections that have a title, where there are several."""
+    links = [element("a", one.title, href=f"#{one.name}") for one in sections if one.title]
+    return element("nav", links, aria_label="Sections") if len(links) > 1 else join()
 
 
 # -- sections
 
 
-def summary(record: Mapping[str, Any]) -> str:
+def summary(record: Mapping[str, Any]) -> Section:
     status = record["cv_results"].get("status")
     n_cells = len(record["cv_results"]["params"])
     n_done = n_cells if status is None else sum(one not in UNFINISHED for one in status)
@@ -146,24 +161,23 @@ def summary(record: Mapping[str, Any]) -> str:
         cards.append((f"{n_cells * n_folds:,} SVMs", f"{n_cells} cells, {n_folds} folds each"))
     if record.get("seconds") is not None:
         cards.append((seconds_text(record["seconds"]), "for the search"))
+    parts = [
+        element("div", element("b", unbroken(a)), element("span", b), class_="card")
+        for a, b in cards
+    ]
     certificate = record.get("certificate")
-    text = "".join(
-        f'<div class="card"><b>{unbroken(a)}</b><span>{escape(b)}</span></div>' for a, b in cards
-    )
     if certificate is not None:
         is_good = certificate["kkt_violation"] <= 1.05 * record.get("tol", 1e-3)
         word, kind = ("certified", "good") if is_good else ("not optimal", "bad")
-        text += (
-            f'<div class="card"><b class="{kind}">{word}</b><span>KKT violation '
-            f"{certificate['kkt_violation']:.1e}, recomputed outside the solver</span></div>"
+        note = f"KKT violation {certificate['kkt_violation']:.1e}, recomputed outside the solver"
+        parts.append(
+            element("div", element("b", word, class_=kind), element("span", note), class_="card")
         )
-    notes = "".join(
-        f'<p class="warning">{escape(w)}</p>' for w in record["data"].get("warnings", [])
-    )
-    return f'<section><div class="cards">{text}</div>{notes}</section>'
+    notes = [element("p", one, class_="warning") for one in record["data"].get("warnings", [])]
+    return Section("", "", join(element("div", parts, class_="cards"), notes))
 
 
-def scores(record: Mapping[str, Any], grid: ScoreGrid) -> str:
+def scores(record: Mapping[str, Any], grid: ScoreGrid) -> Section:
     colours = svg.ColourScale.of_scores(grid.mean)
     texts = cell_texts(record, grid)
     axes = grid.x.label if grid.y is None else f"{grid.x.label} and {grid.y.label}"
@@ -184,14 +198,12 @@ def scores(record: Mapping[str, Any], grid: ScoreGrid) -> str:
     if grid.y is not None:
         curves.append(curve_figure(grid, "y"))
     table_of_scores = fold_out("The scores as a table", grid_table(grid, grid.mean, "{:.4f}"))
-    return (
-        f'<section id="scores"><h2>Scores</h2><div class="pair"><div><figure>{picture}'
-        f"{colours.legend('{:.4f}')}<figcaption>{escape(legend)}</figcaption></figure>"
-        f"{table_of_scores}</div><div>{''.join(curves)}</div></div></section>"
-    )
+    drawn = figure([picture, colours.legend("{:.4f}")], legend)
+    sides = element("div", drawn, table_of_scores), element("div", curves)
+    return Section("scores", "Scores", element("div", sides, class_="pair"))
 
 
-def curve_figure(grid: ScoreGrid, side: str) -> str:
+def curve_figure(grid: ScoreGrid, side: str) -> Markup:
     profile = grid.profile_along(side)
     name = profile.axis.label
     label = f"Best mean test score for each {name} with its standard error."
@@ -207,13 +219,10 @@ def curve_figure(grid: ScoreGrid, side: str) -> str:
     picture, is_cut = svg_curve.curve(profile, grid, label)
     if is_cut:
         caption += " Lower scores are cut off; they are in the table."
-    return (
-        f"<figure><h3>Along {escape(name)}</h3>{picture}"
-        f"<figcaption>{escape(caption)}</figcaption>{fold_out('As a table', data)}</figure>"
-    )
+    return figure(picture, caption, f"Along {name}", fold_out("As a table", data))
 
 
-def candidates(record: Mapping[str, Any]) -> str:
+def candidates(record: Mapping[str, Any]) -> Section:
     results = results_of(record)
     mean = results[f"mean_test_{record['metric']}"]
     order = sorted(range(len(mean)), key=lambda i: (np.isnan(mean[i]), -mean[i], i))
@@ -230,24 +239,22 @@ def candidates(record: Mapping[str, Any]) -> str:
     first = table(head, [row(i) for i in order[:N_TOP]], f"The best {min(N_TOP, len(order))}")
     rest = table(head, [row(i) for i in order])
     more = fold_out(f"All {len(order)}", rest)
-    return f'<section id="candidates"><h2>Candidates</h2>{first}{more}</section>'
+    return Section("candidates", "Candidates", join(first, more))
 
 
-def data_facts(record: Mapping[str, Any]) -> str:
+def data_facts(record: Mapping[str, Any]) -> Section | None:
     rows = list(record["data"].get("rows", {}).items())
-    if not rows:
-        return ""
-    return f'<section id="data"><h2>Data</h2>{facts_table(rows)}</section>'
+    return Section("data", "Data", facts_table(rows)) if rows else None
 
 
-def details(record: Mapping[str, Any]) -> str:
+def details(record: Mapping[str, Any]) -> Section:
     parts = [facts_table(list(record["search"].items()))]
     if record.get("certificate"):
         rows = [(k.replace("_", " "), f"{v:.8g}") for k, v in record["certificate"].items()]
-        parts.append("<h3>Certificate of the chosen model</h3>" + facts_table(rows))
+        parts += [element("h3", "Certificate of the chosen model"), facts_table(rows)]
     if record.get("files"):
-        parts.append("<h3>Files</h3>" + facts_table([(k, v) for k, v in record["files"].items()]))
+        parts += [element("h3", "Files"), facts_table(list(record["files"].items()))]
     if record.get("trees"):
         title = "The plan as a tree: what was begun from what"
         parts.append(fold_out(title, plan_tree(record["trees"])))
-    return f'<section id="how"><h2>How it was done</h2>{"".join(parts)}</section>'
+    return Section("how", "How it was done", join(parts))

@@ -4,25 +4,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from html import escape
 from typing import Any
 
 import numpy as np
 
 from ..problem import FloatArray
-from .html_parts import fold_out, seconds_text, table
-from .svg import BOTTOM, LEFT, RIGHT, TOP, every_other, raised, star, tick_values
+from .html_parts import Section, figure, fold_out, seconds_text, table
+from .markup import Markup, element, join
+from .score_grid import value_text
+from .svg import (
+    BOTTOM,
+    LEFT,
+    RIGHT,
+    TOP,
+    drawing,
+    every_other,
+    raised,
+    star,
+    tick_values,
+    with_room,
+)
 from .validation_display import SCORE_NAMES
 
 WIDTH, HEIGHT = 520, 250
 
 
-def curve_section(record: Mapping[str, Any]) -> str:
+def curve_section(record: Mapping[str, Any]) -> Section:
     """What the error is for every value of the parameter, not only on the grid."""
-    name, words = escape(record["name"]), SCORE_NAMES[record["metric"]]
+    name, words = record["name"], SCORE_NAMES[record["metric"]]
     best, simplest = record["best"], record["simplest"]
     fixed = record.get("fixed") or {}
-    given = "".join(f", {escape(k)} = {v:g}" for k, v in fixed.items())
+    given = "".join(f", {key} = {value_text(value)}" for key, value in fixed.items())
     label = f"{words} over all {name}; values are in the tables below."
     exact = (
         f"{len(record['first'])} pieces, exact for every {name}"
@@ -42,13 +54,13 @@ def curve_section(record: Mapping[str, Any]) -> str:
             ("within one error", f"{simplest['t']:.6g}", f"{simplest['value']:.5g}", ""),
         ],
     )
-    return (
-        f'<section id="path"><h2>The {words} for every {name}</h2>'
-        f"<figure>{draw_curve(record, label)}"
-        f"<figcaption>{caption}</figcaption></figure>{chosen}"
-        f"{fold_out('At powers of two', sampled_table(record))}"
-        f"{fold_out('Where it is least', least_table(record))}</section>"
-    )
+    parts = [
+        figure(draw_curve(record, label), caption),
+        chosen,
+        fold_out("At powers of two", sampled_table(record)),
+        fold_out("Where it is least", least_table(record)),
+    ]
+    return Section("path", f"The {words} for every {name}", join(parts))
 
 
 def text(value: float | None) -> str:
@@ -61,7 +73,7 @@ def arrays_of(record: Mapping[str, Any]) -> tuple[FloatArray, ...]:
     return tuple(np.array(record[key], dtype=float) for key in keys)
 
 
-def sampled_table(record: Mapping[str, Any]) -> str:
+def sampled_table(record: Mapping[str, Any]) -> Markup:
     edges, first, last, error = arrays_of(record)
     low, high = math.ceil(math.log2(edges[0])), math.floor(math.log2(edges[-1]))
     rows = []
@@ -73,7 +85,7 @@ def sampled_table(record: Mapping[str, Any]) -> str:
     return table((record["name"], SCORE_NAMES[record["metric"]], "standard error"), rows)
 
 
-def least_table(record: Mapping[str, Any]) -> str:
+def least_table(record: Mapping[str, Any]) -> Markup:
     """The pieces with the least value, the widest first."""
     edges, first, last, _ = arrays_of(record)
     value = np.minimum(first, last)
@@ -87,7 +99,7 @@ def least_table(record: Mapping[str, Any]) -> str:
 # -- the picture
 
 
-def draw_curve(record: Mapping[str, Any], label: str) -> str:
+def draw_curve(record: Mapping[str, Any], label: str) -> Markup:
     edges, first, last, error = arrays_of(record)
     width, height = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
     spread = np.nan_to_num(error)
@@ -95,8 +107,7 @@ def draw_curve(record: Mapping[str, Any], label: str) -> str:
     # A hopeless end would press the interesting part flat.
     best, middle = float(record["best"]["value"]), float(np.median(first))
     high = min(high, best + 4.0 * max(middle - best, 0.1 * (high - best)))
-    room = 0.06 * (high - low) or 0.01
-    low, high = low - room, high + room
+    low, high = with_room(low, high)
     logs = np.log(edges)
 
     def x_of(t: Any) -> Any:
@@ -107,62 +118,59 @@ def draw_curve(record: Mapping[str, Any], label: str) -> str:
 
     x = np.repeat(x_of(edges), 2)[1:-1]
     line = thin(x, y_of(np.ravel(np.column_stack([first, last]))))
-    parts = [
-        f'<svg class="path" viewBox="0 0 {WIDTH} {HEIGHT}" style="max-width:800px" role="img" '
-        f'aria-label="{escape(label)}">'
-    ]
+    parts: list[Any] = []
     for value in tick_values(low, high):
         y = float(y_of(value))
-        parts.append(
-            across("grid", y)
-            + f'<text text-anchor="end" x="{LEFT - 6}" y="{y + 5:.1f}">{value:.4g}</text>'
-        )
+        number = element("text", f"{value:.4g}", text_anchor="end", x=LEFT - 6, y=f"{y + 5:.1f}")
+        parts += [across("grid", y), number]
     parts += x_ticks(edges, x_of)
-    parts.append(
-        f'<clipPath id="plot"><rect x="{LEFT}" y="{TOP}" width="{width}" height="{height}"></rect>'
-        "</clipPath>"
-    )
+    frame = element("rect", x=LEFT, y=TOP, width=width, height=height)
+    parts.append(element("clipPath", frame, id="plot"))
     inside = []
     if not np.isnan(error).all():
         upper = thin(x, y_of(np.repeat(first + spread, 2)))
         lower = thin(x, y_of(np.repeat(first - spread, 2)))
-        inside.append(f'<polygon class="band" points="{joined([*upper, *lower[::-1]])}"></polygon>')
+        outline = joined([*upper, *lower[::-1]])
+        inside.append(element("polygon", class_="band", points=outline))
         inside.append(across("bound", float(y_of(best + float(record["best"]["error"])))))
-    inside.append(f'<polyline class="line" points="{joined(line)}"></polyline>')
-    parts.append(f'<g clip-path="url(#plot)">{"".join(inside)}</g>')
+    inside.append(element("polyline", class_="line", points=joined(line)))
+    parts.append(element("g", inside, clip_path="url(#plot)"))
     parts += marks(record, x_of, y_of)
-    axis = f'x="{LEFT + width / 2}" y="{HEIGHT - 8}"'
-    parts.append(f'<text text-anchor="middle" {axis}>{escape(record["name"])}</text></svg>')
-    return "".join(parts)
+    place = {"x": LEFT + width / 2, "y": HEIGHT - 8}
+    parts.append(element("text", record["name"], text_anchor="middle", **place))
+    return drawing(parts, "path", (WIDTH, HEIGHT), label)
 
 
-def across(kind: str, y: float) -> str:
+def across(kind: str, y: float) -> Markup:
     """A line from side to side."""
-    return (
-        f'<line class="{kind}" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"></line>'
-    )
+    height = f"{y:.1f}"
+    return element("line", class_=kind, x1=LEFT, x2=WIDTH - RIGHT, y1=height, y2=height)
 
 
-def x_ticks(edges: FloatArray, x_of: Any) -> list[str]:
+def x_ticks(edges: FloatArray, x_of: Any) -> list[Markup]:
     low, high = math.ceil(math.log2(edges[0])), math.floor(math.log2(edges[-1]))
     step = max(1, -(-(high - low) // 11))
     return [
-        f'<text{every_other(place)} text-anchor="middle" x="{float(x_of(2.0**k)):.1f}" '
-        f'y="{HEIGHT - BOTTOM + 18}">{raised(f"2^{k}")}</text>'
+        element(
+            "text",
+            raised(f"2^{k}"),
+            class_=every_other(place),
+            text_anchor="middle",
+            x=f"{float(x_of(2.0**k)):.1f}",
+            y=HEIGHT - BOTTOM + 18,
+        )
         for place, k in enumerate(range(low, high + 1, step))
     ]
 
 
-def marks(record: Mapping[str, Any], x_of: Any, y_of: Any) -> list[str]:
+def marks(record: Mapping[str, Any], x_of: Any, y_of: Any) -> list[Markup]:
     """A ring at the simplest value and a star at the best."""
     (x, y), (x_best, y_best) = (
         (float(x_of(record[key]["t"])), float(y_of(record[key]["value"])))
         for key in ("simplest", "best")
     )
-    return [
-        f'<circle class="pick" cx="{x:.1f}" cy="{y:.1f}" r="7"></circle>',
-        star(x_best, y_best),
-    ]
+    ring = element("circle", class_="pick", cx=f"{x:.1f}", cy=f"{y:.1f}", r=7)
+    return [ring, star(x_best, y_best)]
 
 
 def thin(x: FloatArray, y: FloatArray) -> list[tuple[float, float]]:

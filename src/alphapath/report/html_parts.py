@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from .markup import Markup, element, join
 from .record import results_of
 from .score_grid import ScoreGrid, value_text
 
-SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page; one with a title is linked from the top."""
+
+    name: str
+    title: str
+    content: Markup
+
+    @property
+    def markup(self) -> Markup:
+        if not self.title:
+            return element("section", self.content)
+        return element("section", element("h2", self.title), self.content, id=self.name)
 
 
 def cell_texts(record: Mapping[str, Any], grid: ScoreGrid) -> list[list[str]]:
@@ -36,7 +49,7 @@ def cell_texts(record: Mapping[str, Any], grid: ScoreGrid) -> list[list[str]]:
     return [["" if i < 0 else text(int(i)) for i in row] for row in grid.candidate]
 
 
-def grid_table(grid: ScoreGrid, values: Any, form: str, caption: str = "") -> str:
+def grid_table(grid: ScoreGrid, values: Any, form: str, caption: str = "") -> Markup:
     corner = grid.x.label if grid.y is None else f"{grid.y.label} \\ {grid.x.label}"
     names = [""] if grid.y is None else grid.y.texts
     rows = [
@@ -46,33 +59,38 @@ def grid_table(grid: ScoreGrid, values: Any, form: str, caption: str = "") -> st
     return table((corner, *grid.x.texts), rows[::-1], caption)
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
-    top = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in head)
-    body = "".join(
-        f'<tr><th scope="row">{escape(str(row[0]))}</th>'
-        + "".join(f"<td>{escape(str(value))}</td>" for value in row[1:])
-        + "</tr>"
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> Markup:
+    top = (element("th", name, scope="col") for name in head)
+    body = (
+        element(
+            "tr",
+            element("th", row[0], scope="row"),
+            (element("td", value) for value in row[1:]),
+        )
         for row in rows
     )
-    title = f"<caption>{escape(caption)}</caption>" if caption else ""
-    return (
-        '<div class="scroll" tabindex="0" role="region" '
-        f'aria-label="{escape(caption or f"{head[0]}, {head[-1]}", quote=True)}">'
-        f"<table>{title}<thead><tr>{top}</tr></thead>"
-        f"<tbody>{body}</tbody></table></div>"
-    )
+    title = element("caption", caption) if caption else ""
+    whole = element("table", title, element("thead", element("tr", top)), element("tbody", body))
+    label = caption or f"{head[0]}, {head[-1]}"
+    return element("div", whole, class_="scroll", tabindex=0, role="region", aria_label=label)
 
 
-def facts_table(rows: Iterable[tuple[str, Any]]) -> str:
-    body = "".join(
-        f'<tr><th scope="row">{escape(str(name))}</th><td>{escape(str(value))}</td></tr>'
+def facts_table(rows: Iterable[tuple[str, Any]]) -> Markup:
+    body = (
+        element("tr", element("th", name, scope="row"), element("td", str(value)))
         for name, value in rows
     )
-    return f'<table class="facts"><tbody>{body}</tbody></table>'
+    return element("table", element("tbody", body), class_="facts")
 
 
-def fold_out(title: str, content: str) -> str:
-    return f"<details><summary>{escape(title)}</summary>{content}</details>"
+def fold_out(title: str, content: Any) -> Markup:
+    return element("details", element("summary", title), content)
+
+
+def figure(picture: Any, caption: str, title: str = "", more: Any = "") -> Markup:
+    """A picture with what it shows below it."""
+    heading = element("h3", title) if title else ""
+    return element("figure", heading, picture, element("figcaption", caption), more)
 
 
 def params_text(params: Mapping[str, Any]) -> str:
@@ -82,15 +100,11 @@ def params_text(params: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {text}" for name, text in texts)
 
 
-def unbroken(text: str) -> str:
+def unbroken(text: str) -> Markup:
     """Each part of "C = 8, gamma = 2^-7" on one line, whatever the width."""
     parts = text.replace(", ", ",\n").split("\n")
-    return " ".join(f'<span class="whole">{escape(part)}</span>' for part in parts)
-
-
-def raise_exponents(text: str) -> str:
-    """2^-7 with superscripts, for text that is not drawn."""
-    return re.sub(r"\^(-?\d+)", lambda match: match[1].translate(SUPERSCRIPTS), text)
+    pieces = [element("span", part, class_="whole") for part in parts]
+    return join(pieces[0], *((" ", piece) for piece in pieces[1:]))
 
 
 def number(value: Any) -> str:

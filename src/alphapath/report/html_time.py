@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 
 from . import svg
-from .html_parts import cell_texts, fold_out, grid_table, n_splits, seconds_text, table
+from .html_parts import (
+    Section,
+    cell_texts,
+    figure,
+    fold_out,
+    grid_table,
+    n_splits,
+    seconds_text,
+    table,
+)
+from .markup import Markup, element, join
 from .record import results_of
 from .score_grid import ScoreGrid
 
@@ -24,7 +34,7 @@ SEED_WORDS = {
 }
 
 
-def time_spent(record: Mapping[str, Any], grid: ScoreGrid) -> str:
+def time_spent(record: Mapping[str, Any], grid: ScoreGrid) -> Section:
     results = results_of(record)
     texts = cell_texts(record, grid)
     figures, tables = [], []
@@ -38,36 +48,40 @@ def time_spent(record: Mapping[str, Any], grid: ScoreGrid) -> str:
         values = np.where(grid.candidate < 0, np.nan, factor * results[key][grid.candidate])
         colours = svg.ColourScale.of_counts(values)
         picture = svg.heat_map(grid, colours.share, texts, f"{words}, heat map.")
-        figures.append(
-            f"<figure><h3>{words}</h3>{picture}{colours.legend(form)}<figcaption>Logarithmic; "
-            f"{form.format(np.nansum(values))} in total.</figcaption></figure>"
-        )
+        caption = f"Logarithmic; {form.format(np.nansum(values))} in total."
+        figures.append(figure([picture, colours.legend(form)], caption, words))
         tables.append(grid_table(grid, values, form, words))
     parts = [saved(record)] if record.get("n_iter_cold") else []
-    parts.append(f'<div class="pair">{"".join(figures)}</div>')
-    parts.append(fold_out("As tables", "".join(tables)))
+    parts.append(element("div", figures, class_="pair"))
+    parts.append(fold_out("As tables", tables))
     if "seed" in results and "n_iter" in results:
         parts.append(by_seed(results, n_folds))
-    return f'<section id="time"><h2>Where the time went</h2>{"".join(parts)}</section>'
+    return Section("time", "Where the time went", join(parts))
 
 
-def saved(record: Mapping[str, Any]) -> str:
+def saved(record: Mapping[str, Any]) -> Markup:
     """The iterations against those of a search that begins every cell from zero, as two bars."""
     cold = float(record["n_iter_cold"])
     warm = float(np.nansum(results_of(record)["n_iter"]))
-    bars = "".join(
-        f'<div class="bar"><span>{words}</span><i style="width:{100 * n / max(cold, warm):.1f}%">'
-        f"</i><b>{n:,.0f}</b></div>"
-        for words, n in (("every cell from zero", cold), ("this search", warm))
-    )
     share = 100 * (1 - warm / cold)
-    return (
-        f'<div class="bars">{bars}</div><p>Solving every cell from zero takes {cold:,.0f} '
-        f"iterations; this search took {warm:,.0f}, {share:.0f} % less.</p>"
+    bars = [
+        element(
+            "div",
+            element("span", words),
+            svg.bar(n / max(cold, warm)),
+            element("b", f"{n:,.0f}"),
+            class_="bar",
+        )
+        for words, n in (("every cell from zero", cold), ("this search", warm))
+    ]
+    note = (
+        f"Solving every cell from zero takes {cold:,.0f} iterations; this search took "
+        f"{warm:,.0f}, {share:.0f} % less."
     )
+    return join(element("div", bars, class_="bars"), element("p", note))
 
 
-def by_seed(results: Mapping[str, Any], n_folds: int) -> str:
+def by_seed(results: Mapping[str, Any], n_folds: int) -> Markup:
     """How much each way to begin cost."""
     found: dict[str, list[float]] = {}
     for seed, n_iter, seconds in zip(
@@ -82,7 +96,7 @@ def by_seed(results: Mapping[str, Any], n_folds: int) -> str:
         for seed, own in sorted(found.items(), key=lambda item: -item[1][1])
     ]
     head = ("began from", "cells", "iterations", "time", "which is")
-    return f'<div class="words">{table(head, rows, "By seed")}</div>'
+    return element("div", table(head, rows, "By seed"), class_="words")
 
 
 def seed_words(seed: str) -> str:

@@ -22,6 +22,7 @@ from ..search.result import find_best_so_far
 from ..version import __version__
 from .curve_record import record_curve
 from .data_facts import find_facts
+from .record_check import check_fields
 
 #: What makes a file one of ours, and its layout.
 FORMAT, LAYOUT = "alphapath search", 1
@@ -163,8 +164,10 @@ def check_record(record: Any, name: str) -> dict[str, Any]:
         raise ValueError(f"{name} does not hold the results of 'alphapath search'.")
     if record.get("layout") != LAYOUT:
         raise ValueError(
-            f"{name} has layout {record.get('layout')}; this version of alphapath reads {LAYOUT}."
+            f"{name} has layout {record.get('layout')!r:.40}; this version of alphapath reads "
+            f"{LAYOUT}."
         )
+    check_fields(record, name)
     return record
 
 

@@ -142,6 +142,8 @@ def choose_axes(
         place = FIRST.index(axis.label) if axis.label in FIRST else len(FIRST)
         return len(axis.values) < 2, place == len(FIRST), place, -len(axis.values)
 
+    if not names:
+        return Axis("", (None,)), None
     left = [name for name in sorted(names, key=rank) if name not in (x, y)]
     first = axes[x if x is not None else left.pop(0)]
     if y is not None:
@@ -182,10 +184,12 @@ def power_texts(values: Sequence[Any]) -> list[str] | None:
     given = [float(value) for value in values if is_number(value)]
     if len(given) < 2 or min(given) <= 0 or len(given) < len(values):
         return None
-    for base in (2.0, 10.0):
-        exponents = [round(math.log(value, base)) for value in given]
-        if all(base**k == value for k, value in zip(exponents, given, strict=True)):
-            return [f"{base:g}^{k}" for k in exponents]
+    halves = [math.frexp(value) for value in given]
+    if all(part == 0.5 for part, _ in halves):
+        return [f"2^{exponent - 1}" for _, exponent in halves]
+    tens = [round(math.log10(value)) for value in given]
+    if all(float(f"1e{k}") == value for k, value in zip(tens, given, strict=True)):
+        return [f"10^{k}" for k in tens]
     return None
 
 

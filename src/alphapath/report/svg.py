@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
 
 from ..problem import FloatArray
+from .markup import Markup, element, join
 from .score_grid import Axis, ScoreGrid, score_range
 
 #: Points of the viridis colour map, from the lowest to the highest value.
@@ -25,6 +25,8 @@ COLOURS = (
     (170, 220, 50),
     (253, 231, 37),
 )
+#: How many of their colours a list has.
+N_SHADES = 64
 CELL_WIDTH, CELL_HEIGHT = 36, 26
 LEFT, TOP, BOTTOM, RIGHT = 62, 8, 48, 10
 
@@ -64,15 +66,25 @@ class ColourScale:
         logs = np.log(np.maximum(values, low))
         return cls(stretch(logs, np.log(low), np.log(high)), low, high, bool(np.any(values == 0)))
 
-    def legend(self, form: str) -> str:
+    def legend(self, form: str) -> Markup:
         """The colours with the values at their ends."""
-        colours = ", ".join(colour_of(k / 8) for k in range(9))
         first = ("at most " if self.is_cut else "") + form.format(self.low)
-        return (
-            f'<div class="legend"><span>{first}</span>'
-            f'<i style="background:linear-gradient(to right, {colours})"></i>'
-            f"<span>{form.format(self.high)}</span></div>"
-        )
+        ends = element("span", first), element("span", form.format(self.high))
+        return element("div", ends[0], element("i"), ends[1], class_="legend")
+
+
+def shade_of(share: float) -> str:
+    """The class of `colour_rules` whose colour is at a share between 0 and 1."""
+    return f"c{round(min(max(share, 0.0), 1.0) * (N_SHADES - 1))}"
+
+
+def colour_rules() -> str:
+    """Style rules for colours outside pictures, since elements have no style of their own."""
+    stops = ", ".join(colour_of(k / 8) for k in range(9))
+    rules = [f".legend i {{ background: linear-gradient(to right, {stops}); }}"]
+    for k in range(N_SHADES):
+        rules.append(f".c{k} {{ border-color: {colour_of(k / (N_SHADES - 1))}; }}")
+    return "\n".join(rules) + "\n"
 
 
 def stretch(values: FloatArray, low: float, high: float) -> FloatArray:
@@ -81,12 +93,25 @@ def stretch(values: FloatArray, low: float, high: float) -> FloatArray:
     return np.where(np.isnan(values), np.nan, 1.0)
 
 
-def raised(text: str) -> str:
+def raised(text: str) -> Markup:
     """2^-5 with a raised exponent."""
     base, mark, exponent = text.partition("^")
     if not mark:
-        return escape(text)
-    return f'{escape(base)}<tspan dy="-5" font-size="75%">{escape(exponent)}</tspan>'
+        return join(text)
+    return join(base, element("tspan", exponent, dy=-5, font_size="75%"))
+
+
+def drawing(parts: Any, kind: str, size: tuple[float, float], label: str, **more: Any) -> Markup:
+    """A picture of the given size in its own units."""
+    box = f"0 0 {size[0]} {size[1]}"
+    return element("svg", parts, class_=kind, viewBox=box, role="img", aria_label=label, **more)
+
+
+def bar(share: float) -> Markup:
+    """A bar as long as a share of its place."""
+    own = element("rect", width=f"{100.0 * share:.1f}", height=1)
+    more = {"preserveAspectRatio": "none", "aria_hidden": "true"}
+    return element("svg", own, viewBox="0 0 100 1", **more)
 
 
 def heat_map(
@@ -95,93 +120,109 @@ def heat_map(
     texts: Sequence[Sequence[str]],
     label: str,
     has_marks: bool = False,
-) -> str:
+) -> Markup:
     """Cells coloured by `share` (ny, nx); `texts` are what a cell says when pointed at."""
     n_rows, n_columns = share.shape
     width = LEFT + n_columns * CELL_WIDTH + RIGHT
     height = TOP + n_rows * CELL_HEIGHT + BOTTOM
-    parts = [
-        f'<svg class="map" viewBox="0 0 {width} {height}" style="max-width:{1.35 * width:.0f}px" '
-        f'role="img" tabindex="0" aria-label="{escape(label)}" data-columns="{n_columns}">'
-    ]
+    parts = []
     for row in range(n_rows):
-        y = TOP + (n_rows - 1 - row) * CELL_HEIGHT
         for column in range(n_columns):
-            if grid.candidate[row, column] < 0:
-                continue
-            value = share[row, column]
-            fill = (
-                'class="cell empty"'
-                if np.isnan(value)
-                else f'class="cell" fill="{colour_of(value)}"'
-            )
-            text = escape(texts[row][column], quote=True)
-            parts.append(
-                f'<rect {fill} x="{LEFT + column * CELL_WIDTH}" y="{y}" width="{CELL_WIDTH}" '
-                f'height="{CELL_HEIGHT}" data-row="{n_rows - 1 - row}" data-column="{column}" '
-                f'data-text="{text}"></rect>'
-            )
+            if grid.candidate[row, column] >= 0:
+                place = n_rows - 1 - row, column
+                parts.append(cell(place, share[row, column], texts[row][column]))
     if has_marks:
         parts += mark(grid, grid.simplest, n_rows, is_best=False)
         parts += mark(grid, grid.best, n_rows, is_best=True)
     parts += x_labels(grid.x, TOP + n_rows * CELL_HEIGHT)
     if grid.y is not None:
         parts += y_labels(grid.y, n_rows)
-    parts.append("</svg>")
-    return "".join(parts)
+    more = {"width": f"{1.35 * width:.0f}", "tabindex": 0, "data_columns": n_columns}
+    return drawing(parts, "map", (width, height), label, **more)
 
 
-def mark(grid: ScoreGrid, candidate: int, n_rows: int, is_best: bool) -> list[str]:
+def cell(place: tuple[int, int], share: float, text: str) -> Markup:
+    """A cell of a heat map, in the row from above and the column of `place`."""
+    row, column = place
+    return element(
+        "rect",
+        class_="cell empty" if np.isnan(share) else "cell",
+        fill=None if np.isnan(share) else colour_of(share),
+        x=LEFT + column * CELL_WIDTH,
+        y=TOP + row * CELL_HEIGHT,
+        width=CELL_WIDTH,
+        height=CELL_HEIGHT,
+        data_row=row,
+        data_column=column,
+        data_text=text,
+    )
+
+
+def mark(grid: ScoreGrid, candidate: int, n_rows: int, is_best: bool) -> list[Markup]:
     """A star for the best cell, a ring for the simplest within one standard error."""
     place = grid.place_of(candidate)
     if place is None:
         return []
     x = LEFT + (place[1] + 0.5) * CELL_WIDTH
     y = TOP + (n_rows - place[0] - 0.5) * CELL_HEIGHT
-    if not is_best:
-        return [f'<circle class="ring" cx="{x}" cy="{y}" r="9.5"></circle>']
-    return [star(x, y)]
+    return [star(x, y) if is_best else element("circle", class_="ring", cx=x, cy=y, r=9.5)]
 
 
-def star(x: float, y: float) -> str:
+def star(x: float, y: float) -> Markup:
     points = [
         (x + r * math.sin(math.pi * k / 5), y - r * math.cos(math.pi * k / 5))
         for k, r in enumerate([8.0, 3.4] * 5)
     ]
     corners = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
-    return f'<polygon class="star" points="{corners}"></polygon>'
+    return element("polygon", class_="star", points=corners)
 
 
-def x_labels(axis: Axis, y: float) -> list[str]:
+def x_labels(axis: Axis, y: float) -> list[Markup]:
     step = -(-len(axis.values) // 12)
     middle = LEFT + len(axis.values) * CELL_WIDTH / 2
     found = [
-        f'<text{every_other(k // step)} text-anchor="middle" x="{LEFT + (k + 0.5) * CELL_WIDTH}" '
-        f'y="{y + 18}">{raised(text)}</text>'
+        element(
+            "text",
+            raised(text),
+            class_=every_other(k // step),
+            text_anchor="middle",
+            x=LEFT + (k + 0.5) * CELL_WIDTH,
+            y=y + 18,
+        )
         for k, text in enumerate(axis.texts)
         if k % step == 0
     ]
-    name = escape(axis.label)
-    return [*found, f'<text text-anchor="middle" x="{middle}" y="{y + 40}">{name}</text>']
+    return [*found, element("text", axis.label, text_anchor="middle", x=middle, y=y + 40)]
 
 
-def every_other(k: int) -> str:
-    """Marks labels that a narrow screen leaves out, where text is larger."""
-    return ' class="odd"' if k % 2 else ""
+def every_other(k: int) -> str | None:
+    """The class of labels that a narrow screen leaves out, where text is larger."""
+    return "odd" if k % 2 else None
 
 
-def y_labels(axis: Axis, n_rows: int) -> list[str]:
+def y_labels(axis: Axis, n_rows: int) -> list[Markup]:
     step = -(-n_rows // 16)
     middle = TOP + n_rows * CELL_HEIGHT / 2
     found = [
-        f'<text text-anchor="end" x="{LEFT - 6}" '
-        f'y="{TOP + (n_rows - k - 0.5) * CELL_HEIGHT + 5}">{raised(text)}</text>'
+        element(
+            "text",
+            raised(text),
+            text_anchor="end",
+            x=LEFT - 6,
+            y=TOP + (n_rows - k - 0.5) * CELL_HEIGHT + 5,
+        )
         for k, text in enumerate(axis.texts)
         if k % step == 0
     ]
-    name = escape(axis.label)
-    turned = f'transform="rotate(-90 14 {middle})"'
-    return [*found, f'<text text-anchor="middle" x="14" y="{middle}" {turned}>{name}</text>']
+    turned = f"rotate(-90 14 {middle})"
+    own = element("text", axis.label, text_anchor="middle", x=14, y=middle, transform=turned)
+    return [*found, own]
+
+
+def with_room(low: float, high: float) -> tuple[float, float]:
+    """The range widened a little, also where it is a single value."""
+    room = 0.06 * (high - low) or 0.01 * max(1.0, abs(low))
+    return low - room, high + room
 
 
 def tick_values(low: float, high: float) -> list[float]:

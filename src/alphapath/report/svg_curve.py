@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from html import escape
-
 import numpy as np
 
 from ..problem import FloatArray
+from .markup import Markup, element
 from .score_grid import Profile, ScoreGrid
-from .svg import BOTTOM, CELL_WIDTH, LEFT, RIGHT, TOP, star, tick_values, x_labels
+from .svg import (
+    BOTTOM,
+    CELL_WIDTH,
+    LEFT,
+    RIGHT,
+    TOP,
+    drawing,
+    star,
+    tick_values,
+    with_room,
+    x_labels,
+)
 
 HEIGHT = 200
 
 
-def curve(profile: Profile, grid: ScoreGrid, label: str) -> tuple[str, bool]:
+def curve(profile: Profile, grid: ScoreGrid, label: str) -> tuple[Markup, bool]:
     """The picture, and whether hopeless scores are below it.
 
     The standard error is a band; the best candidate has a star, the simplest within one standard
@@ -29,43 +39,45 @@ def curve(profile: Profile, grid: ScoreGrid, label: str) -> tuple[str, bool]:
     def y_of(value: float) -> float:
         return TOP + plot * (high - value) / (high - low)
 
-    def across(kind: str, value: float) -> str:
+    def across(kind: str, value: float) -> Markup:
         y = f"{y_of(value):.1f}"
-        return f'<line class="{kind}" x1="{LEFT}" x2="{width - RIGHT}" y1="{y}" y2="{y}"></line>'
+        return element("line", class_=kind, x1=LEFT, x2=width - RIGHT, y1=y, y2=y)
 
-    parts = [
-        f'<svg class="curve" viewBox="0 0 {width} {HEIGHT}" '
-        f'style="max-width:{1.35 * width:.0f}px" role="img" aria-label="{escape(label)}">'
-    ]
+    parts: list[Markup] = []
     for value in tick_values(low, high):
-        y = f"{y_of(value) + 5:.1f}"
-        parts.append(f'{across("grid", value)}<text text-anchor="end" x="{LEFT - 6}" y="{y}">')
-        parts.append(f"{value:.4g}</text>")
+        place = {"x": LEFT - 6, "y": f"{y_of(value) + 5:.1f}"}
+        number = element("text", f"{value:.4g}", text_anchor="end", **place)
+        parts += [across("grid", value), number]
     known = [k for k in range(n) if not np.isnan(profile.mean[k])]
     mean, error = profile.mean, np.nan_to_num(profile.error)
     ends = [f"{x_of(k):.1f},{y_of(mean[k] + error[k]):.1f}" for k in known]
     ends += [f"{x_of(k):.1f},{y_of(mean[k] - error[k]):.1f}" for k in reversed(known)]
     line = [f"{x_of(k):.1f},{y_of(mean[k]):.1f}" for k in known]
     name = "clip-x" if profile.axis is grid.x else "clip-y"
-    parts.append(
-        f'<clipPath id="{name}"><rect x="{LEFT}" y="0" width="{width - LEFT - RIGHT}" '
-        f'height="{TOP + plot}"></rect></clipPath><g clip-path="url(#{name})">'
-        f'<polygon class="band" points="{" ".join(ends)}"></polygon>{across("bound", grid.bound)}'
-        f'<polyline class="line" points="{" ".join(line)}"></polyline>'
-    )
+    frame = element("rect", x=LEFT, y=0, width=width - LEFT - RIGHT, height=TOP + plot)
+    inside = [
+        element("polygon", class_="band", points=" ".join(ends)),
+        across("bound", grid.bound),
+        element("polyline", class_="line", points=" ".join(line)),
+    ]
     for k in known:
-        parts.append(f'<circle class="dot" cx="{x_of(k):.1f}" cy="{y_of(mean[k]):.1f}" r="3">')
-        parts.append("</circle>")
+        own = {"cx": f"{x_of(k):.1f}", "cy": f"{y_of(mean[k]):.1f}", "r": 3}
+        inside.append(element("circle", class_="dot", **own))
     for candidate in dict.fromkeys((grid.simplest, grid.best)):
-        place = grid.place_of(candidate)
-        if place is None:
+        found = grid.place_of(candidate)
+        if found is None:
             continue
-        x, y = x_of(place[1] if profile.axis is grid.x else place[0]), grid.all_means[candidate]
+        x, y = x_of(found[1] if profile.axis is grid.x else found[0]), grid.all_means[candidate]
         if candidate == grid.simplest:
-            parts.append(f'<circle class="pick" cx="{x:.1f}" cy="{y_of(y):.1f}" r="8"></circle>')
+            ring = {"cx": f"{x:.1f}", "cy": f"{y_of(y):.1f}", "r": 8}
+            inside.append(element("circle", class_="pick", **ring))
         if candidate == grid.best:
-            parts.append(star(x, y_of(y)))
-    return "".join([*parts, "</g>", *x_labels(profile.axis, TOP + plot), "</svg>"]), is_cut
+            inside.append(star(x, y_of(y)))
+    parts.append(element("clipPath", frame, id=name))
+    parts.append(element("g", inside, clip_path=f"url(#{name})"))
+    parts += x_labels(profile.axis, TOP + plot)
+    size = f"{1.35 * width:.0f}"
+    return drawing(parts, "curve", (width, HEIGHT), label, width=size), is_cut
 
 
 def find_range(profile: Profile, grid: ScoreGrid) -> tuple[float, float, bool]:
@@ -78,8 +90,7 @@ def find_range(profile: Profile, grid: ScoreGrid) -> tuple[float, float, bool]:
     least = best - reach if reach > 0.0 else low
     is_cut = float(np.nanmin(profile.mean)) < least
     low = max(low, least)
-    room = 0.06 * (high - low) or 0.01
-    return low - room, high + room, is_cut
+    return *with_room(low, high), is_cut
 
 
 def median_of(values: FloatArray) -> float:
