@@ -95,6 +95,15 @@ def run_command(arguments: Sequence[str] | None) -> int:
         place = f"{error.filename}: " if error.filename else ""
         print(f"alphapath: {place}{what}.", file=sys.stderr)
         return REFUSED
+    except MemoryError as error:
+        what = str(error).rstrip(".")
+        # What native code says is its name for it, and no message.
+        more = f" ({what})" if what and "bad_alloc" not in what else ""
+        print(
+            f"alphapath: There is not enough memory for this{more}; take fewer rows or features.",
+            file=sys.stderr,
+        )
+        return REFUSED
     except (CommandError, AlphapathError, ValueError) as error:
         print(f"alphapath: {error}", file=sys.stderr)
         return REFUSED

@@ -5,8 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ..estimators.width import find_excess
 from ..report.data_facts import find_facts
 from .data import Data
+from .failure import CommandError
 
 
 def describe(data: Data, scale: str = "none") -> str:
@@ -17,8 +19,23 @@ def describe(data: Data, scale: str = "none") -> str:
     return f"{data.name}, {n} x {d}{form}{scaled}"
 
 
+def require_width(data: Any, purpose: str) -> None:
+    """Refuse the index of a sparse row where arrays of that length do not fit into memory."""
+    excess = find_excess(data.X)
+    if excess is None:
+        return
+    row, column, n_bytes = excess
+    raise CommandError(
+        f"{data.name}, row {row + 1}: the index {column + getattr(data, 'index_base', 1)} is too "
+        f"large, since {purpose} keeps numbers for every feature up to it, {n_bytes / 2**30:.3g} "
+        f"GiB; number the features without gaps."
+    )
+
+
 def warn_of_facts(data: Data, scale: str) -> None:
     """Warn of what makes an SVM slow or useless on these data."""
+    if scale != "none":
+        require_width(data, f"--scale {scale}")
     for sentence in find_facts(data.X, data.y, is_scaled=scale != "none").warnings:
         warnings.warn(sentence, stacklevel=2)
 

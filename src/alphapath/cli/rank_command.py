@@ -19,7 +19,7 @@ from ..paths import ndcg, rank_weight_path
 from ..report.html_parts import seconds_text
 from ..solution import Status
 from . import options as opt
-from .facts import describe
+from .facts import describe, require_width
 from .failure import DIFFERENT, CommandError
 from .model_file import save_model
 from .output import print_facts, print_table, write_json
@@ -83,6 +83,9 @@ def run(options: Any) -> int:
         for name, path in (("valid", options.valid), ("test", options.test))
         if path is not None
     }
+    if options.scale != "none" or options.kernel == "linear":
+        for own in (data, *others.values()):
+            require_width(own, "ranking with a linear kernel or on scaled features")
     scaler = None if options.scale == "none" else FeatureScaler(options.scale).fit(data.X)
     sets = {"train": data, **others}
     rows = {name: prepare(own, data, scaler) for name, own in sets.items()}

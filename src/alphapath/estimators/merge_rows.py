@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..kernels.base import narrow
 from ..problem import FloatArray
 from .one_vs_one import PairBetas
 
@@ -126,6 +127,7 @@ def hash_rows(X: Any) -> UIntArray:
 
     Zeros add nothing, so a row has the same hash whether it is stored dense or sparse.
     """
+    (X,) = narrow(X)
     n, n_features = X.shape
     multipliers = np.random.default_rng(0).integers(1, 2**63, n_features, dtype=np.uint64)
     multipliers |= np.uint64(1)

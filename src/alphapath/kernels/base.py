@@ -15,6 +15,8 @@ from .. import _core
 from ..errors import KernelError
 
 FloatArray = NDArray[np.float64]
+#: Columns from which sparse rows may be narrowed.
+WIDE = 1 << 24
 
 
 class Kernel(ABC):
@@ -69,8 +71,29 @@ def check_finite(value: float, name: str) -> None:
         raise KernelError(f"{name} == {value}; it must be a finite number.")
 
 
+def narrow(*rows: Any) -> tuple[Any, ...]:
+    """Sparse rows without the columns that none of them uses, where those are most of very many.
+
+    Inner products and distances stay the same, and no array has to be as long as the largest index.
+    """
+    width = rows[0].shape[1]
+    if width < WIDE or not all(sp.issparse(X) for X in rows):
+        return rows
+    rows = tuple(X.tocsr() for X in rows)
+    if width <= 4 * sum(X.nnz for X in rows):
+        return rows
+    used = np.unique(np.concatenate([X.indices for X in rows]))
+    return tuple(
+        sp.csr_array(
+            (X.data, np.searchsorted(used, X.indices), X.indptr), shape=(X.shape[0], used.size)
+        )
+        for X in rows
+    )
+
+
 def dot_products(X: Any, Z: Any) -> FloatArray:
     """X Z' as a dense array, for any mix of dense and sparse rows."""
+    X, Z = narrow(X, Z)
     product = X @ Z.T
     return np.asarray(product.toarray() if sp.issparse(product) else product, dtype=np.float64)
 

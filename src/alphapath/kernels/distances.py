@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .base import FloatArray, dot_products, squared_norms
+from .base import FloatArray, dot_products, narrow, squared_norms
 
 #: Below this share of |x|^2 + |z|^2 the difference of products has lost too many digits.
 CANCELLATION = 1e-6
@@ -23,6 +23,7 @@ def squared_distances(X: Any, Z: Any) -> FloatArray:
     """
     if sp.issparse(X) != sp.issparse(Z):
         X, Z = sp.csr_array(X), sp.csr_array(Z)
+    X, Z = narrow(X, Z)
     if not sp.issparse(X):
         centre = Z.mean(axis=0) if len(Z) else 0.0
         X, Z = X - centre, Z - centre

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .. import _core
-from .base import FloatArray, Kernel, dot_products, squared_norms
+from .base import FloatArray, Kernel, dot_products, narrow, squared_norms
 
 #: Features in extended precision held at once (32 MiB).
 BLOCK_VALUES = 1 << 21
@@ -36,6 +36,7 @@ class Linear(Kernel):
 
     def combine(self, X: Any, Z: Any, coef: FloatArray) -> FloatArray:
         # X (Z' coef): where coefficients are large, the rounding of kernel values would show.
+        X, Z = narrow(X, Z)
         step = max(1, BLOCK_VALUES // max(X.shape[1], 1))
         w = np.zeros(X.shape[1], dtype=np.longdouble)
         for first in range(0, Z.shape[0], step):

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from .. import _core
 from ..errors import KernelError
+from .base import narrow
 
 
 def as_rows(X: Any) -> Any:
@@ -30,6 +31,7 @@ def make_samples(X: Any, dense_limit: int) -> _core.Samples:
     """The rows for native code; sparse ones may take up to `dense_limit` bytes as a dense copy."""
     if not sp.issparse(X):
         return _core.Samples(X)
+    (X,) = narrow(X)
     return _core.Samples(
         X.indptr.astype(np.int64, copy=False),
         X.indices.astype(np.int64, copy=False),

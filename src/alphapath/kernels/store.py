@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from .. import _core
 from ..errors import KernelError
-from .base import FloatArray, Kernel
+from .base import FloatArray, Kernel, narrow
 from .grid import find_step, pays
 from .limits import LARGEST_IN_FLOAT32, LARGEST_SQUARED_NORM, check_kernel_size
 from .policy import (
@@ -251,9 +251,10 @@ class KernelStore:
         """What a row cache keeps of the data, at most: packed rows or a transposed copy."""
         if kernel.native_function() is None:
             return 0
+        n_columns = int(narrow(self._X)[0].shape[1])
         if self._read_samples().is_dense:
-            return 8 * (self.n + 48) * (int(self._X.shape[1]) + 1)
-        return 12 * int(self._X.nnz) + 8 * (self.n + int(self._X.shape[1]) + 32)
+            return 8 * (self.n + 48) * (n_columns + 1)
+        return 12 * int(self._X.nnz) + 8 * (self.n + n_columns + 32)
 
     def _given_matrix(self, kernel: Kernel) -> FloatArray:
         if isinstance(kernel, Precomputed):
