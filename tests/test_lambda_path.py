@@ -198,6 +198,10 @@ def test_a_path_in_a_file_is_the_same_path(tmp_path: FilePath) -> None:
     np.testing.assert_array_equal(ours.value, theirs.value)
     with pytest.raises(ValueError, match="is of 80 instances, and the problem has 79"):
         LambdaPath.load(tmp_path / "path.npz", model.to_problem(X[1:], labels[1:]))
+    with pytest.raises(ValueError, match="is of other rows, or of a kernel with other parameters"):
+        LambdaPath.load(tmp_path / "path.npz", model.to_problem(X[::-1].copy(), labels))
+    with pytest.raises(ValueError, match="is of other labels"):
+        LambdaPath.load(tmp_path / "path.npz", model.to_problem(X, labels[::-1]))
 
 
 def test_crossings_of_random_rational_functions() -> None:

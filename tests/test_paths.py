@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import sklearn.svm
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
@@ -141,6 +142,36 @@ def test_path_becomes_an_estimator_and_a_file(tmp_path: Any) -> None:
     assert_array_equal(again.at(3.0).beta, path.at(3.0).beta)
     with pytest.raises(ValueError, match="this path goes from"):
         path.at(101.0)
+
+
+def test_a_path_in_a_file_is_of_its_data(tmp_path: Any) -> None:
+    """One of other rows, labels or parameters is refused; the container of the rows is no part."""
+    X, y = two_classes("generated")
+    model = SVC(gamma=0.1)
+    c_path(model, X, y, 0.1, 10.0).save(tmp_path / "path.npz")
+    Path.load(tmp_path / "path.npz", SVC(C=7.0, gamma=0.1).to_problem(csr_array(X), y))
+    changed = X.copy()
+    changed[3, 1] += 0.01
+    others = {
+        "other rows": model.to_problem(changed, y),
+        "order": model.to_problem(np.roll(X, 1, axis=0), np.roll(y, 1)),
+        "other parameters": SVC(gamma=0.1001).to_problem(X, y),
+        "labels": model.to_problem(X, np.where(np.arange(y.size) == 5, -y, y)),
+        "a regression": SVR(gamma=0.1).to_problem(X, y),
+        "fewer rows": model.to_problem(X[:-1], y[:-1]),
+    }
+    for problem in others.values():
+        with pytest.raises(ValueError, match="ive the problem of the same data"):
+            Path.load(tmp_path / "path.npz", problem)
+    c_path(SVR(gamma=0.1, epsilon=0.1), X, y, 0.1, 1.0).save(tmp_path / "r")
+    assert (tmp_path / "r.npz").exists()
+    with pytest.raises(ValueError, match="of other labels, targets or epsilon"):
+        Path.load(tmp_path / "r.npz", SVR(gamma=0.1, epsilon=0.2).to_problem(X, y))
+    with np.load(tmp_path / "path.npz") as file:
+        kept = {name: file[name] for name in file.files if not name.startswith("problem_")}
+    np.savez(tmp_path / "old.npz", **kept)
+    with pytest.raises(ValueError, match="does not say of which data"):
+        Path.load(tmp_path / "old.npz", model.to_problem(X, y))
 
 
 def test_bad_arguments() -> None:

@@ -50,6 +50,7 @@ ROOMS = {
             "version",
             "margin_solution",
             "stopping",
+            "output_files",
         ),
         packages=("numpy",),
     ),

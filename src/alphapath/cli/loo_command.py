@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import io
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..model_selection.leave_one_out import leave_one_out
+from ..output_files import write_file
 from ..report.html_parts import seconds_text
 from . import options as opt
 from .cv_command import fixed_gamma
@@ -51,7 +53,9 @@ def run(options: Any) -> int:
         result, code = interrupt.partial, INTERRUPTED
     values = result.decision_function_
     if options.output is not None:
-        np.savetxt(options.output, values, fmt="%.17g")
+        text = io.StringIO()
+        np.savetxt(text, values, fmt="%.17g")
+        write_file(options.output, text.getvalue())
     if options.json is not None:
         record = {"data": data.name, "model": model.get_params(), "score": result.score_}
         record |= {"n_refits": result.n_refits_, "n_iter": result.n_iter_}

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from ..output_files import write_file
 from ..report.record import plain
 
 #: Columns where the output is no terminal and so has no width of its own.
@@ -69,4 +70,4 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: st
 
 def write_json(path: Path, record: dict[str, Any]) -> None:
     """The record as strict JSON: nan and infinities become null."""
-    path.write_text(json.dumps(plain(record), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    write_file(path, json.dumps(plain(record), indent=1, allow_nan=False) + "\n")

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..estimators import QuadraticLossSVC
 from ..model_selection import cross_validate_path
+from ..output_files import write_file
 from ..report.curve_record import record_curve
 from ..report.html import render_curve
 from ..report.html_parts import seconds_text
@@ -70,7 +71,7 @@ def run(options: Any) -> int:
         write_json(options.json, {"data": data.name, "model": model.get_params(), **record})
         files.append(options.json)
     if options.report is not None:
-        options.report.write_text(render_curve(record, title), encoding="utf-8")
+        write_file(options.report, render_curve(record, title))
         files.append(options.report)
     show(describe(data, scale), model, record, n_events)
     if files:

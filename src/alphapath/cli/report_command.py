@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ..output_files import write_file
 from ..report.html import render
 from ..report.record import check_record, record_search
 from ..search.result import UNFINISHED
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Any) -> int:
     record = read_record(options.file)
-    options.output.write_text(render(record), encoding="utf-8")
+    write_file(options.output, render(record))
     status = record["cv_results"].get("status", [])
     n_done = sum(one not in UNFINISHED for one in status)
     print_facts([("finished", f"{n_done} of {len(status)} cells"), ("written", options.output)])

@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from ..model_selection import SearchProgress, SVMSearchCV, one_standard_error
+from ..output_files import write_file
 from ..report.curve_record import record_curve
 from ..report.html import render
 from ..report.html_parts import n_splits, params_text, seconds_text
@@ -110,7 +111,7 @@ def run(options: Any) -> int:
     )
     json_file = options.json or Path(f"{data.name}.json")
     write_json(json_file, record)
-    options.report.write_text(render(record), encoding="utf-8")
+    write_file(options.report, render(record))
     files = [*record.get("files", {}).values(), str(json_file), str(options.report)]
     show(data, scale, record, files)
     if "best" not in record:

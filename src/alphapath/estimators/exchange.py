@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..errors import ModelFileError
 from . import libsvm_file, libsvm_model, sklearn_bridge
+from .libsvm_file import ModelTarget
 
 
 class ModelExchange:
@@ -39,7 +40,7 @@ class ModelExchange:
         sklearn_bridge.from_sklearn(own, estimator)
         return own
 
-    def save_libsvm(self, path: str | PathLike[str]) -> None:
+    def save_libsvm(self, path: ModelTarget) -> None:
         """Write the model as a LIBSVM model file; class labels must be integers.
 
         Examples

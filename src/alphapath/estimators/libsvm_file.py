@@ -24,12 +24,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..errors import ModelFileError
+from ..output_files import write_file
 from ..problem import FloatArray
 
 SVM_TYPES = ("c_svc", "epsilon_svr", "one_class")
@@ -47,6 +48,9 @@ KERNEL_NUMBERS = {
 #: Probability estimates of other programs: read over, since the decision values do not need them.
 IGNORED = ("probA", "probB", "prob_density_marks")
 MAX_INDEX = 2**31 - 1
+
+#: Where a model is written to.
+ModelTarget = str | PathLike[str] | IO[str]
 
 INTEGER = re.compile(r"[+-]?[0-9]{1,18}\Z")
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?\Z")
@@ -72,9 +76,13 @@ class LibsvmModel:
     n_support: list[int] = field(default_factory=list)
 
 
-def write_model(model: LibsvmModel, path: str | PathLike[str]) -> None:
-    """Write `model` so that LIBSVM's svm-predict reads it."""
-    Path(path).write_text("".join(f"{line}\n" for line in format_model(model)), encoding="ascii")
+def write_model(model: LibsvmModel, target: ModelTarget) -> None:
+    """Write `model` so that LIBSVM's svm-predict reads it, to a file or an open stream of text."""
+    text = "".join(f"{line}\n" for line in format_model(model))
+    if isinstance(target, str | PathLike):
+        write_file(target, text)
+    else:
+        target.write(text)
 
 
 def format_model(model: LibsvmModel) -> Iterator[str]:

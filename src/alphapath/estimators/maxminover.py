@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from os import PathLike
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -23,6 +22,7 @@ from ..solution import Solution, Status
 from ..solvers import coordinate, maxminover
 from . import libsvm_file, libsvm_model, training
 from .base import BLOCK_VALUES, POSITIVE
+from .libsvm_file import ModelTarget
 from .merge_rows import MergedRows, keep_rows, merge_rows
 from .parts import RawRows
 
@@ -214,7 +214,7 @@ class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
         beta[self.support_] = self.dual_coef_[0]
         return certify(problem, beta)
 
-    def save_libsvm(self, path: str | PathLike[str]) -> None:
+    def save_libsvm(self, path: ModelTarget) -> None:
         """Write the model as a LIBSVM model file of type one_class, which OneClassSVM reads.
 
         Examples

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from numbers import Integral
-from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,7 +21,7 @@ from ..solution import Solution, Status
 from ..solvers import pairs as pair_solver
 from . import training
 from .base import BLOCK_VALUES, POSITIVE
-from .libsvm_file import write_model
+from .libsvm_file import ModelTarget, write_model
 from .rank_file import rank_to_libsvm
 from .rank_rows import RankRows, group_rows
 from .svc import SVC
@@ -322,7 +321,7 @@ class RankSVM(BaseEstimator):
             )
         return certify(problem, self.pair_coef_)
 
-    def save_libsvm(self, path: str | PathLike[str]) -> None:
+    def save_libsvm(self, path: ModelTarget) -> None:
         """Write the model as a LIBSVM model file of type epsilon_svr: its values are the scores.
 
         `SVR.load_libsvm`, `alphapath predict` and LIBSVM's svm-predict read it.

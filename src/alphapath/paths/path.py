@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from .. import _core
 from ..kernels.limits import check_decision_values
 from ..optimality import snap_to_box
+from ..output_files import write_arrays
 from ..problem import FloatArray, Problem
 from ..solution import Solution, Status, make_solution
 from ..solvers import smo
+from .stored_problem import check_problem, describe_problem
 from .validation import ValidationCurve, make_curve
 from .walker import Place, judge, polish
 
@@ -266,18 +268,15 @@ class Path:
         arrays: dict[str, Any] = {key: self.pieces[key] for key in PIECES}
         gaps = np.array(self.gaps, dtype=float).reshape(-1, 2)
         arrays.update(c0=self.c0, dc=self.dc, places=self.places, gaps=gaps, numbers=numbers)
-        np.savez_compressed(path, name=np.array(self.name), **arrays)
+        arrays |= describe_problem(self.problem.kernel, facts_of(self.problem))
+        write_arrays(path, {"name": np.array(self.name), **arrays})
 
     @classmethod
     def load(cls, path: str | PathLike[str], problem: Problem) -> Path:
         """Read a path back; `problem` is that of the same data (`estimator.to_problem(X, y)`)."""
         with np.load(path, allow_pickle=False) as file:
             stored = {key: file[key] for key in file.files}
-        if stored["c0"].size != problem.n:
-            raise ValueError(
-                f"The path in {path} is of {stored['c0'].size} instances, and the problem has "
-                f"{problem.n}; give the problem of the same data."
-            )
+        check_problem(path, stored, problem.kernel, facts_of(problem))
         start, end, n_events, n_fallbacks = stored["numbers"].tolist()
         return cls(
             problem,
@@ -292,3 +291,9 @@ class Path:
             int(n_fallbacks),
             str(stored["name"]),
         )
+
+
+def facts_of(problem: Problem) -> FloatArray:
+    """What of a problem a path does not change, besides the kernel."""
+    own = (problem.targets, problem.lower_scale, problem.upper_scale, np.array([problem.epsilon]))
+    return np.concatenate(own)

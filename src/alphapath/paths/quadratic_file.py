@@ -8,8 +8,10 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..output_files import write_arrays
 from ..problem import FloatArray, Problem
 from .quadratic_loss import QuadraticModel
+from .stored_problem import check_problem, describe_problem
 
 #: What is kept as it is in the native path, by name.
 ARRAYS = (
@@ -80,14 +82,13 @@ def write_path(
     arrays |= dict(zip(("members", "a", "drift", "poles", "residues"), parts, strict=True))
     arrays["segment_poles"] = np.array([piece[3].size for piece in pieces], dtype=np.int64)
     arrays["numbers"] = np.array([float(getattr(native, name)) for name in NUMBERS])
-    np.savez_compressed(
-        path,
-        classes=np.array(classes.tolist()),
-        y_signs=model.y_signs,
-        weights=model.weights,
-        loss=np.array(model.loss),
-        **arrays,
-    )
+    arrays |= {"classes": np.array(classes.tolist()), "y_signs": model.y_signs}
+    arrays |= {"weights": model.weights, "loss": np.array(model.loss)}
+    arrays |= describe_problem(model.view, model.y_signs)
+    if isinstance(path, str | PathLike):
+        write_arrays(path, arrays)
+    else:
+        np.savez_compressed(path, **arrays)
 
 
 def read_path(
@@ -96,13 +97,9 @@ def read_path(
     """The model on the kernel of `problem`, the classes and the stored path."""
     with np.load(path, allow_pickle=False) as file:
         stored = {key: file[key] for key in file.files}
-    y_signs: FloatArray = stored["y_signs"]
-    if y_signs.size != problem.n or not np.array_equal(np.sign(problem.targets), y_signs):
-        raise ValueError(
-            f"The path in {path} is of {y_signs.size} instances, and the problem has {problem.n} "
-            f"or other labels; give the problem of the same data."
-        )
     view: Any = problem.kernel
+    check_problem(path, stored, view, np.sign(problem.targets))
+    y_signs: FloatArray = stored["y_signs"]
     rho, h = stored["loss"].tolist()
     return (
         QuadraticModel(view, y_signs, stored["weights"], (rho, h)),

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..output_files import write_file
 from ..search.result import UNFINISHED
 from ..version import __version__
 from . import svg, svg_curve
@@ -66,7 +67,7 @@ def write_report(search: Any, path: str | PathLike[str], **options: Any) -> Path
     'report.html'
     """
     target = Path(path)
-    target.write_text(render(record_search(search, **options)), encoding="utf-8")
+    write_file(target, render(record_search(search, **options)))
     return target
 
 
