@@ -89,6 +89,7 @@ def test_a_scaled_model_is_used_as_it_was_trained(scale: str, run: Run) -> None:
     model = sklearn.svm.SVC(gamma="auto").fit(scaler.fit_transform(X[::2]), y[::2])
     assert np.array_equal(np.loadtxt("out.txt"), model.predict(scaler.transform(X[1::2])))
     assert run("fit", "raw.svm", "--scale", "none")[0] == 0
+    assert json.loads(Path("raw.model.meta.json").read_text())["scaling"] is None
     assert not Path("raw.model.range").exists()
 
 
@@ -178,8 +179,8 @@ def test_a_sparse_file_stays_sparse(folder: Path) -> None:
     for scale in ("minmax", "standard"):
         scaler = FeatureScaler(scale).fit(data.X)
         assert hasattr(scaler.transform(data.X), "tocsr")
-        scaler.range_.write(Path("s.range"))
-        again = read_range(Path("s.range")).transform(data.X)
+        Path("s.range").write_text(scaler.range_.as_text())
+        again = read_range(Path("s.range"), 50).transform(data.X)
         assert np.allclose(again.toarray(), scaler.transform(data.X).toarray())
 
 
@@ -187,7 +188,7 @@ def test_range_files_of_svm_scale_are_read(folder: Path) -> None:
     Path("r.range").write_text("x\n0 1\n1 2 4\n3 -1 1\n")
     X = np.array([[2.0, 9.0, 1.0], [3.0, 9.0, 0.0]])
     expected = [[0.0, 0.0, 1.0], [0.5, 0.0, 0.5]]
-    assert np.allclose(read_range(Path("r.range")).transform(X), expected)
+    assert np.allclose(read_range(Path("r.range"), 3).transform(X), expected)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +214,11 @@ def test_range_files_of_svm_scale_are_read(folder: Path) -> None:
         ("a,b\n1,0\n", [], "which column is the target? Name it by --target"),
         ("a,y\n1,0\n", ["--target", "z"], "there is no column 'z'; the columns are 'a', 'y'"),
         ("1 1:1\n", ["--target", "z"], "its targets come first in each line"),
-        ("a,y\n1,x\n2,y\n", ["-s", "3"], "the target of row 1 is 'x', which is not a number"),
+        (
+            "a,y\n1,x\n2,y\n",
+            ["-s", "3"],
+            "the target of row 1 is 'x', which is not a finite",
+        ),
         (
             "a,y\n1,2.5\n2,3\n",
             [],

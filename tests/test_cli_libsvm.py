@@ -102,10 +102,22 @@ def test_svm_scale_reads_our_ranges(scale: str, run: Run) -> None:
     X, y = load_wine(return_X_y=True)
     dump_svmlight_file(X[::2], y[::2], "rows.svm", zero_based=False)
     dump_svmlight_file(X[1::2], y[1::2], "new.svm", zero_based=False)
-    assert run("fit", "rows.svm", "-c", "4", "--scale", scale, "--model", "our.model")[0] == 0
-    scaled = subprocess.run(
-        ["svm-scale", "-r", "our.model.range", "new.svm"], capture_output=True, check=True
+    assert (
+        run(
+            "fit",
+            "rows.svm",
+            "-c",
+            "4",
+            "--scale",
+            scale,
+            "--model",
+            "our.model",
+            "--save-range",
+            "r",
+        )[0]
+        == 0
     )
+    scaled = subprocess.run(["svm-scale", "-r", "r", "new.svm"], capture_output=True, check=True)
     Path("scaled.svm").write_bytes(scaled.stdout)
     expected = predict_by_libsvm("scaled.svm", "our.model")
     assert np.array_equal(predict(run, "new.svm", "our.model"), expected)

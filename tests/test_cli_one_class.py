@@ -60,7 +60,7 @@ def test_the_embedded_data_are_scaled_and_split(run: Run) -> None:
     code, printed, _ = run("one-class", "-c", "1,4", "-g", "0.01")
     assert code == 0
     assert "179 rows, by 390 other rows" in printed
-    assert Path("breast_cancer.model.range").exists()
+    assert json.loads(Path("breast_cancer.model.meta.json").read_text())["scaling"] is not None
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_rank_chooses_weights_on_a_validation_file(run: Run, folder: Path) -> No
     assert record["ndcg"]["valid"][9] == pytest.approx(record["best_ndcg"], abs=1e-9)
     assert record["best_ndcg"] == max(record["curve_ndcg"])
     assert "pieces from uniform" in printed
-    assert (folder / "rank.model.range").exists()
+    assert (folder / "rank.model.meta.json").exists()
 
 
 def test_rank_follows_the_path_of_the_library(run: Run, folder: Path) -> None:

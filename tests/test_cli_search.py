@@ -64,7 +64,7 @@ def test_regression_and_scaling(run: Run) -> None:
     code, printed, _ = run("search", "-s", "3", "-c", "1,10", "-g", "0.01", "--scale", "minmax")
     assert code == 0
     assert "diabetes" in printed
-    assert Path("diabetes.model.range").exists()
+    assert json.loads(Path("diabetes.model.meta.json").read_text())["scaling"] is not None
     assert "svr" in Path("diabetes.model").read_text()[:40]
 
 

@@ -6,6 +6,7 @@ A command is a module with `HELP`, `EXAMPLE`, `add_arguments(parser)` and `run(o
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 import warnings
@@ -80,6 +81,9 @@ def run_command(arguments: Sequence[str] | None) -> int:
             parser.print_help(sys.stderr)
             return REFUSED
         warnings.showwarning = show_warning
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # the name of a file may be no text
+                stream.reconfigure(errors="backslashreplace")
         check_folders(options)
         code = int(options.run(options))
         sys.stdout.flush()

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import csv
 import math
-from typing import Any
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import IO, Any
 
 import numpy as np
 
@@ -14,18 +18,44 @@ from .text_file import LARGEST, Source, fault, is_number, open_text, too_large
 #: Taken for the target where none is named.
 USUAL_TARGETS = ("target", "label", "class", "y")
 DELIMITERS = ",;\t"
+#: Characters after which a quote that is never closed is given up.
+LONGEST_HEADER = 1 << 20
+
+
+@dataclass(frozen=True)
+class CsvRows:
+    """The rows of a CSV file, with the names of its columns where it has a header."""
+
+    X: Any
+    #: The column of the target as it stands in the file; None where there is none.
+    targets: list[str] | None
+    #: None without a header.
+    features: tuple[str, ...] | None
+    target: str | None
+
+
+@dataclass(frozen=True)
+class WantedColumns:
+    """The columns that a model was trained on; None where they had no names."""
+
+    features: tuple[str, ...] | None
+    target: str | None = None
 
 
 def read_csv(
-    path: Source, target: str | None, needs_target: bool, has_header: bool = True
-) -> tuple[Any, list[str] | None]:
-    """(rows, targets as texts or None); every fault is named with its line and column.
+    path: Source,
+    target: str | None,
+    needs_target: bool,
+    has_header: bool = True,
+    wanted: WantedColumns | None = None,
+) -> CsvRows:
+    """Rows and targets; every fault is named with its line and column.
 
-    Without a header the columns are called "1", "2", ... .
+    Without a header the columns are called "1", "2", ... . The columns of a model are found by
+    their names where both have some, in its order.
     """
     with open_text(path) as file:
-        first = file.readline()
-        delimiter = max(DELIMITERS, key=first.count)
+        delimiter = find_delimiter(file)
         file.seek(0)
         rows = csv.reader(file, delimiter=delimiter)
         header = [name.strip() for name in next(rows, [])]
@@ -35,7 +65,12 @@ def read_csv(
             header = [str(k + 1) for k in range(len(header))]
             file.seek(0)
             rows = csv.reader(file, delimiter=delimiter)
-        place = find_target(path, header, target, needs_target)
+        if not has_header or wanted is None or wanted.features is None:
+            place = find_target(path, header, target, needs_target)
+            columns = [k for k in range(len(header)) if k != place]
+        else:
+            place = find_wanted_target(path, header, target, wanted)
+            columns = match_columns(path, header, place, wanted.features)
         X: list[list[float]] = []
         y: list[str] = []
         for row in rows:
@@ -48,14 +83,30 @@ def read_csv(
                     f"{len(row)} values, but {'the header names' if has_header else 'line 1 has'} "
                     f"{len(header)} columns",
                 )
-            X.append(parse_row(path, rows.line_num, header, row, place))
+            X.append(parse_row(path, rows.line_num, header, row, columns, place is not None))
             if place is not None:
                 y.append(row[place].strip())
                 if not y[-1]:
                     raise fault(path, rows.line_num, f"column {header[place]!r} is empty")
     if not X:
         raise fault(path, 1, "there are no rows after the header")
-    return np.array(X), None if place is None else y
+    return CsvRows(
+        np.array(X),
+        None if place is None else y,
+        tuple(header[k] for k in columns) if has_header else None,
+        header[place] if has_header and place is not None else None,
+    )
+
+
+def find_delimiter(file: IO[str]) -> str:
+    """The most frequent of DELIMITERS in the first row, which goes on where a quote is open."""
+    text = ""
+    for line in file:
+        text += line
+        if text.count('"') % 2 == 0 or len(text) > LONGEST_HEADER:
+            break
+    outside = re.sub(r'"[^"]*"', "", text)
+    return max(DELIMITERS, key=outside.count)
 
 
 def check_names(path: Source, header: list[str]) -> None:
@@ -91,21 +142,75 @@ def find_target(
     )
 
 
+def find_wanted_target(
+    path: Source, header: list[str], target: str | None, wanted: WantedColumns
+) -> int | None:
+    """The column to compare with: the one named, that of the training file, or a usual one."""
+    assert wanted.features is not None
+    if target is not None:
+        return find_target(path, header, target, needs_target=False)
+    if wanted.target is not None and wanted.target not in wanted.features:
+        return header.index(wanted.target) if wanted.target in header else None
+    usual = [k for k, name in enumerate(header) if name.lower() in USUAL_TARGETS]
+    usual = [k for k in usual if header[k] not in wanted.features]
+    return usual[0] if len(usual) == 1 else None
+
+
+def match_columns(
+    path: Source, header: list[str], place: int | None, wanted: tuple[str, ...]
+) -> list[int]:
+    """Where each column of the model is; others are left out with a warning."""
+    given = [k for k in range(len(header)) if k != place]
+    if tuple(header[k] for k in given) == wanted:
+        return given
+    lacking = [name for name in wanted if name not in header]
+    if lacking:
+        raise fault(
+            path,
+            1,
+            f"the model was trained on columns that are not here: {names(lacking)}; the file has "
+            f"{names(header)}",
+        )
+    twice = [name for name in wanted if header.count(name) > 1 or wanted.count(name) > 1]
+    if twice:
+        raise fault(
+            path,
+            1,
+            f"{names(twice[:1])} is the name of several columns, and the columns are not those of "
+            f"the training file in their order; give each a name of its own",
+        )
+    found = [header.index(name) for name in wanted]
+    if place in found:
+        raise fault(
+            path, 1, f"column {header[place or 0]!r} is the target and a feature of the model"
+        )
+    others = [header[k] for k in given if k not in set(found)]
+    if others:
+        warnings.warn(
+            f"{path}: the model was not trained on the column{'s' * (len(others) > 1)} "
+            f"{names(others)}, which {'are' if len(others) > 1 else 'is'} not used.",
+            stacklevel=2,
+        )
+    return found
+
+
 def parse_row(
-    path: Source, line: int, header: list[str], row: list[str], skipped: int | None
+    path: Source, line: int, header: list[str], row: list[str], columns: list[int], has_target: bool
 ) -> list[float]:
-    """The numbers of one row, without the target."""
+    """The numbers of one row, in the order of `columns`."""
     values = []
-    for k, text in enumerate(row):
-        if k == skipped:
-            continue
+    for k in columns:
+        text = row[k]
         try:
             value = float(text)
+            is_odd = "_" in text or not (text.isascii() or text.strip().isascii())
         except ValueError:
+            is_odd = True
+        if is_odd:
             what = f"{text.strip()[:40]!r} is not a number" if text.strip() else "there is no value"
-            if skipped is None and text.strip():
+            if not has_target and text.strip():
                 what += "; if these are the targets, name the column by --target"
-            raise fault(path, line, f"column {header[k]!r}: {what}") from None
+            raise fault(path, line, f"column {header[k]!r}: {what}")
         if not math.isfinite(value):
             raise fault(path, line, f"column {header[k]!r}: {value} is not finite")
         if abs(value) > LARGEST:
@@ -114,7 +219,7 @@ def parse_row(
     return values
 
 
-def names(header: list[str]) -> str:
+def names(header: Sequence[str]) -> str:
     """The names of columns, not more than a line of them."""
     shown = ", ".join(repr(name) for name in header[:12])
     return shown + (f" and {len(header) - 12} more" if len(header) > 12 else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +15,12 @@ from ..estimators.labels import are_like_numbers
 from .csv_file import read_csv
 from .failure import CommandError
 from .svmlight_file import is_svmlight_line, read_svmlight
-from .text_file import Source, fault, open_text
+from .text_file import Source, fault, open_text, parse_number
 
 #: At this share of nonzero values or above, a sparse file becomes a dense array.
 DENSE_SHARE = 0.25
+#: Labels of LIBSVM's model files are integers of 32 bits.
+LABEL_LIMIT = 2**31
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,11 @@ class Data:
     y: Any
     classes: tuple[str, ...] | None = None
     is_embedded: bool = False
-    #: Where a LIBSVM file begins to count features.
-    index_base: int = 1
+    #: Where a LIBSVM file begins to count features; None for other data.
+    index_base: int | None = None
+    #: The names of the columns of a CSV file with a header, and that of its target.
+    features: tuple[str, ...] | None = None
+    target: str | None = None
 
     @property
     def is_sparse(self) -> bool:
@@ -56,14 +62,14 @@ def read_data(
         if X.nnz >= DENSE_SHARE * X.shape[0] * X.shape[1]:
             X = X.toarray()
         return Data(stem(path), X, y, index_base=index_base)
-    X, texts = read_csv(path, target, kind != "one-class", has_header)
-    if texts is None:
-        return Data(stem(path), X, None)
-    if kind != "c-svc":
-        return Data(stem(path), X, numbers(path, texts))
-    labels, classes = encode_labels(path, texts)
-    warn_of_many_classes(labels)
-    return Data(stem(path), X, labels, classes)
+    rows = read_csv(path, target, kind != "one-class", has_header)
+    y, classes = None, None
+    if rows.targets is not None and kind != "c-svc":
+        y = numbers(path, rows.targets)
+    elif rows.targets is not None:
+        y, classes = encode_labels(path, rows.targets)
+        warn_of_many_classes(y)
+    return Data(stem(path), rows.X, y, classes, features=rows.features, target=rows.target)
 
 
 def embedded_data(kind: str) -> Data:
@@ -84,7 +90,7 @@ def looks_like_svmlight(path: Source) -> bool:
         raise fault(path, 1, "the file is empty")
     if is_svmlight_line(line):
         return True
-    if any(mark in line for mark in ",;\t") or ".csv" in Path(path.name).suffixes[:1]:
+    if any(mark in line for mark in ',;\t"') or ".csv" in Path(path.name).suffixes[:1]:
         return False
     raise fault(
         path,
@@ -103,6 +109,13 @@ def integer_labels(path: Source, y: Any) -> Any:
             f"{path}: the target of row {first + 1} is {y[first]:g}, not the number of a class; "
             f"for regression give -s epsilon-svr."
         )
+    is_small = np.abs(y) < LABEL_LIMIT
+    if not is_small.all():
+        first = int(np.argmin(is_small))
+        raise CommandError(
+            f"{path}: the target of row {first + 1} is {y[first]:.17g}; the number of a class must "
+            f"be below 2^31, as in LIBSVM's model files."
+        )
     return y.astype(np.int64)
 
 
@@ -118,37 +131,44 @@ def warn_of_many_classes(labels: Any) -> None:
 
 
 def encode_labels(path: Source, texts: list[str]) -> tuple[Any, tuple[str, ...] | None]:
-    """Whole numbers as integers; words as 0, 1, ... in alphabetical order, with the words."""
-    try:
-        return np.array([int(text) for text in texts]), None
-    except ValueError:
-        values = as_finite_numbers(texts)
-        if values is not None:
-            return integer_labels(path, values), None
-        classes, labels = np.unique(np.array(texts), return_inverse=True)
-        return labels, tuple(str(name) for name in classes)
+    """Whole numbers as integers; words as 0, 1, ... in alphabetical order, with the words.
+
+    Words are also what no integer gives back, such as 01 (a postcode) or 1_0.
+    """
+    known = {text: label_number(text) for text in set(texts)}
+    if any(value is None for value in known.values()):
+        classes = sorted(known)
+        number = {name: k for k, name in enumerate(classes)}
+        return np.array([number[text] for text in texts]), tuple(classes)
+    text_of: dict[float | None, str] = {}
+    for text, value in sorted(known.items()):
+        if text_of.setdefault(value, text) != text:
+            raise CommandError(
+                f"{path}: the targets {text_of[value]!r} and {text!r} are the same number; write "
+                f"the labels of a class alike."
+            )
+    return integer_labels(path, np.array([known[text] for text in texts])), None
 
 
-def as_finite_numbers(texts: list[str]) -> Any:
-    """Decimal numbers; None where one of the texts is none."""
-    try:
-        values = np.array([float(text) for text in texts])
-    except ValueError:
+def label_number(text: str) -> float | None:
+    """The number that a label stands for; None for a word."""
+    value = parse_number(text)
+    if value is None or re.match(r"[+-]?0[0-9]", text):
         return None
-    return values if np.isfinite(values).all() else None
+    return value if abs(value) < LABEL_LIMIT else None
 
 
 def numbers(path: Source, texts: list[str]) -> Any:
     """Targets of a regression; the row that is no number is named."""
     values = np.empty(len(texts))
     for k, text in enumerate(texts):
-        try:
-            values[k] = float(text)
-        except ValueError:
+        value = parse_number(text)
+        if value is None:
             raise CommandError(
-                f"{path}: the target of row {k + 1} is {text[:40]!r}, which is not a number; for "
-                f"classes give -s c-svc."
-            ) from None
+                f"{path}: the target of row {k + 1} is {text[:40]!r}, which is not a finite "
+                f"number; for classes give -s c-svc."
+            )
+        values[k] = value
     return values
 
 

@@ -1,6 +1,6 @@
 """Train one SVM, certify it from the raw data and write it as a LIBSVM model file.
 
-Beside FILE.model there is FILE.model.range where features were scaled (svm-scale -r reads it).
+Beside it MODEL.meta.json says how features were scaled and what they and the classes are called.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from . import options as opt
 from .data import read_data
 from .facts import certificate_of, describe, warn_of_facts
 from .failure import DIFFERENT
-from .model_file import save_model
+from .model_file import facts_of, save_model
 from .output import print_facts, working, write_json
 from .scaling import FeatureScaler
 
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     opt.add_model(parser)
     opt.add_c_and_gamma(parser)
     opt.add_run(parser)
-    parser.add_argument("--model", type=Path, metavar="FILE", help="default: NAME.model")
+    opt.add_model_files(parser)
     opt.add_json(parser)
 
 
@@ -48,7 +48,7 @@ def run(options: Any) -> int:
     seconds = time.perf_counter() - begin
     certificate = certificate_of(model, X, data.y)
     path = options.model or Path(f"{data.name}.model")
-    files = save_model(path, model, scaler, data.classes)
+    files = save_model(path, model, facts_of(data, scaler), options.save_range)
     if options.json is not None:
         record = {"data": data.name, "model": model.get_params(), "certificate": certificate}
         write_json(options.json, {**record, "seconds": seconds, "files": list(map(str, files))})

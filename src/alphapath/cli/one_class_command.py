@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from .data import Data, read_data
 from .facts import describe, warn_of_facts
 from .failure import DIFFERENT, CommandError
 from .grid_options import add_grid, powers
-from .model_file import save_model
+from .model_file import facts_of, save_model
 from .output import print_facts, print_table, working, write_json
 from .scaling import FeatureScaler
 
@@ -51,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seed", type=int, default=0, help="of the choice of the rows that train (default 0)"
     )
     parser.add_argument("--memory-limit", metavar="SIZE", help="for kernels, such as 200MB")
-    parser.add_argument("--model", type=Path, metavar="FILE", help="default: NAME.model")
+    opt.add_model_files(parser)
     opt.add_json(parser)
 
 
@@ -84,7 +85,8 @@ def run(options: Any) -> int:
         search.fit(X, validation=validation)
     seconds = time.perf_counter() - begin
     path = options.model or Path(f"{data.name}.model")
-    files = save_model(path, search.best_estimator_, scaler, None)
+    facts = replace(facts_of(data, scaler), classes=None)
+    files = save_model(path, search.best_estimator_, facts, options.save_range)
     gap = search.best_estimator_.certify(X).relative_gap
     if options.json is not None:
         record = {"data": data.name, "best": search.best_params_, "score": search.best_score_}

@@ -110,6 +110,17 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--time-limit", type=positive, metavar="SECONDS")
 
 
+def add_model_files(parser: Any) -> None:
+    """Where the trained model goes."""
+    parser.add_argument("--model", type=Path, metavar="FILE", help="default: NAME.model")
+    parser.add_argument(
+        "--save-range",
+        type=Path,
+        metavar="FILE",
+        help="also write the scaling for svm-scale -r (MODEL.meta.json has it in any case)",
+    )
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results as JSON")
 

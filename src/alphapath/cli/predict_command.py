@@ -1,26 +1,34 @@
 """Predict with a LIBSVM model file, of ours or of svm-train.
 
-MODEL.range (scaling) and MODEL.classes (names of classes) are used where they exist.
+MODEL.meta.json (scaling, names of columns and classes) is used where it exists. The columns of a
+CSV file are found by their names. One line is written per row; the name of a class is written as a
+JSON string where it holds a line break, a separator or a quote at its beginning.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .csv_file import read_csv
-from .data import encode_labels, integer_labels, looks_like_svmlight, numbers
-from .model_file import StoredModel, load_model
+from ..output_files import write_file
+from .csv_file import WantedColumns, read_csv
+from .data import integer_labels, label_number, looks_like_svmlight, numbers
+from .failure import CommandError
+from .model_file import StoredModel, load_model, read_hand_range
 from .options import add_columns
 from .svmlight_file import read_svmlight
 from .text_file import Source, input_file
 
 HELP = "predict with a LIBSVM model file"
 EXAMPLE = "alphapath predict test.svm train.model predictions.txt"
+#: Whatever some program takes for the end of a line or of a value.
+SEPARATORS = re.compile("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029\0,;\t]")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,56 +38,114 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "output", nargs="?", type=Path, metavar="OUTPUT", help="default: the standard output"
     )
     add_columns(parser, "the column of a CSV file to compare with, if any")
+    parser.add_argument(
+        "--range",
+        type=input_file,
+        metavar="FILE",
+        help="range file of svm-scale by which rows are scaled; a model of ours has its own",
+    )
 
 
 def run(options: Any) -> int:
-    X, texts = read_rows(options.file, options.target, options.has_header)
-    stored = load_model(options.trained, X.shape[1])
-    found = stored.predict(X)
+    stored = load_model(options.trained)
+    X, targets = read_rows(options.file, options.target, options.has_header, stored)
+    by_hand = None if options.range is None else read_hand_range(options.range, stored, X.shape[1])
+    found = stored.predict(X, by_hand)
     lines = "".join(f"{label}\n" for label in as_texts(found))
     if options.output is None:
-        sys.stdout.write(lines)
+        write_standard_output(lines)
     else:
-        options.output.write_text(lines, encoding="utf-8")
-    if texts is not None:
-        report(options, stored, found, texts)
+        write_file(options.output, lines)
+    if targets is not None:
+        report(options.file, stored, found, targets)
     return 0
 
 
-def read_rows(path: Source, target: str | None, has_header: bool) -> tuple[Any, Any]:
-    """Rows, and targets where the file has them."""
+def write_standard_output(lines: str) -> None:
+    """Names of classes as they are, or not at all."""
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        lines.encode(encoding)
+    except UnicodeEncodeError as error:
+        raise CommandError(
+            f"The standard output is in {encoding}, which has no {error.object[error.start]!r} as "
+            f"in the names of the classes; give a file as OUTPUT, which is written in UTF-8."
+        ) from None
+    sys.stdout.write(lines)
+
+
+def read_rows(
+    path: Source, target: str | None, has_header: bool, stored: StoredModel
+) -> tuple[Any, Any]:
+    """Rows with the columns of the model, and targets where the file has them."""
+    facts = stored.facts
     if looks_like_svmlight(path):
-        X, y, _ = read_svmlight(path)
+        if target is not None:
+            raise CommandError(
+                f"--target is {target!r}, but {path} is a LIBSVM file: its targets come first in "
+                f"each line."
+            )
+        X, y, _ = read_svmlight(path, None if facts is None else facts.index_base)
+        if facts is not None and facts.index_base is None and X.shape[1] > facts.n_features:
+            raise CommandError(
+                f"{path} has {X.shape[1]} features, and the model was trained on "
+                f"{facts.n_features} columns."
+            )
         return X, y
-    return read_csv(path, target, needs_target=False, has_header=has_header)
+    wanted = None if facts is None else WantedColumns(facts.features, facts.target)
+    rows = read_csv(path, target, needs_target=False, has_header=has_header, wanted=wanted)
+    check_width(path, rows.X.shape[1], stored)
+    return rows.X, rows.targets
+
+
+def check_width(path: Source, width: int, stored: StoredModel) -> None:
+    """Columns without names are told by their number only, which must be right."""
+    is_exact = stored.facts is not None
+    if width < stored.n_known or (is_exact and width > stored.n_known):
+        raise CommandError(
+            f"{path} has {width} columns besides the target, and the model was trained on "
+            f"{'' if is_exact else 'at least '}{stored.n_known}. Name the column of the target by "
+            f"--target, if there is one."
+        )
 
 
 def as_texts(found: Any) -> list[str]:
-    """Labels as they are, numbers with all their digits."""
+    """Labels as they are, numbers with all their digits; each without a line break."""
     if found.dtype.kind == "f" and not np.all(found == np.floor(found)):
         return [f"{value:.17g}" for value in found]
-    return [str(value) if found.dtype.kind in "US" else f"{value:g}" for value in found]
+    if found.dtype.kind == "O":
+        written = {name: as_line(name) for name in set(found)}
+        return [written[name] for name in found]
+    return [str(int(value)) if abs(value) < 2**53 else f"{value:.17g}" for value in found]
 
 
-def report(options: Any, stored: StoredModel, found: Any, given: Any) -> None:
+def as_line(name: str) -> str:
+    """The name of a class in one line, and so that no other name looks the same."""
+    return json.dumps(name) if SEPARATORS.search(name) or name[:1] == '"' else name
+
+
+def report(path: Source, stored: StoredModel, found: Any, given: Any) -> None:
     """How well the predictions fit the targets of the file, on the standard error stream."""
-    is_regression = hasattr(stored.model, "epsilon")
-    if is_regression:
-        y = numbers(options.file, given) if isinstance(given, list) else given
-        error = float(np.mean((found - y) ** 2))
-        rows = [("mean squared error", f"{error:.6g}")]
+    if stored.content.svm_type == "epsilon_svr":
+        y = numbers(path, given) if isinstance(given, list) else given
+        print(f"mean squared error {float(np.mean((found - y) ** 2)):.6g}", file=sys.stderr)
+        return
+    if isinstance(given, list):
+        known = {text: class_of(text, stored) for text in set(given)}
+        y = [known[text] for text in given]
+    elif stored.classes is not None:
+        # A LIBSVM file has the numbers of the classes and not their names.
+        names = dict(enumerate(stored.classes))
+        y = [names.get(k) for k in integer_labels(path, given).tolist()]
     else:
-        if stored.classes is not None and not isinstance(given, list):
-            # A LIBSVM file has the numbers of the classes and not their names.
-            names = dict(enumerate(stored.classes))
-            y = np.array([names.get(k, "") for k in integer_labels(options.file, given).tolist()])
-        elif stored.classes is not None:
-            y = np.asarray(given)
-        elif isinstance(given, list):
-            y = encode_labels(options.file, given)[0]
-        else:
-            y = integer_labels(options.file, given)
-        n_right = int(np.sum(found == y))
-        rows = [("accuracy", f"{n_right / len(y):.6g} ({n_right} of {len(y)})")]
-    for name, value in rows:
-        print(f"{name} {value}", file=sys.stderr)
+        y = integer_labels(path, given).tolist()
+    n_right = sum(one == other for one, other in zip(found.tolist(), y, strict=True))
+    print(f"accuracy {n_right / len(y):.6g} ({n_right} of {len(y)})", file=sys.stderr)
+
+
+def class_of(text: str, stored: StoredModel) -> Any:
+    """The class that a label of a CSV file stands for; None for one that is not the model's."""
+    if stored.classes is not None:
+        return text if text in stored.classes else None
+    value = label_number(text)
+    return None if value is None or value % 1.0 else int(value)

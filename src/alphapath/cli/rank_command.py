@@ -21,7 +21,7 @@ from ..solution import Status
 from . import options as opt
 from .facts import describe, require_width
 from .failure import DIFFERENT, CommandError
-from .model_file import save_model
+from .model_file import facts_of, save_model
 from .output import print_facts, print_table, write_json
 from .rank_data import RankData, read_ranking
 from .scaling import FeatureScaler, widen
@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-k", type=int, default=10, help="positions that count (default 10)")
     parser.add_argument("--memory-limit", metavar="SIZE", help="for kernels, such as 200MB")
     parser.add_argument("--time-limit", type=opt.positive, metavar="SECONDS")
-    parser.add_argument("--model", type=Path, metavar="FILE", help="default: NAME.model")
+    opt.add_model_files(parser)
     opt.add_json(parser)
 
 
@@ -79,7 +79,7 @@ def run(options: Any) -> int:
         raise CommandError(f"-k is {options.k}; at least one position must count.")
     data = read_ranking(options.file)
     others = {
-        name: read_ranking(path)
+        name: read_ranking(path, data.index_base)
         for name, path in (("valid", options.valid), ("test", options.test))
         if path is not None
     }
@@ -93,7 +93,8 @@ def run(options: Any) -> int:
     model, choice = train(options, sets, rows)
     seconds = time.perf_counter() - begin
     certificate = certificate_of(model, rows["train"], data, choice)
-    files = save_model(options.model or Path(f"{data.name}.model"), model, scaler, None)
+    path = options.model or Path(f"{data.name}.model")
+    files = save_model(path, model, facts_of(data, scaler), options.save_range)
     table = {
         name: [
             ndcg(own.y, model.predict(rows[name]), own.qid, k=k) for k in range(1, options.k + 1)

@@ -23,6 +23,8 @@ class RankData:
     y: Any
     qid: Any
     is_embedded: bool = False
+    #: Where its file begins to count features.
+    index_base: int | None = None
 
     @property
     def is_sparse(self) -> bool:
@@ -33,20 +35,23 @@ class RankData:
         return len(np.unique(self.qid))
 
 
-def read_ranking(path: Source | None) -> RankData:
-    """Read `path`, or load an embedded set where it is None."""
+def read_ranking(path: Source | None, index_base: int | None = None) -> RankData:
+    """Read `path`, or load an embedded set where it is None.
+
+    `index_base` is where another file, to which this one belongs, begins to count features.
+    """
     if path is None:
         return embedded_ranking()
     if not looks_like_svmlight(path):
         raise CommandError(
             f"{path} is not a LIBSVM file; ranking reads lines such as '2 qid:7 1:0.5 3:1'."
         )
-    X, y, _ = read_svmlight(path)
+    X, y, index_base = read_svmlight(path, index_base)
     require_queries(path)
     qid = read_queries(path)
     if X.nnz >= DENSE_SHARE * X.shape[0] * X.shape[1]:
         X = X.toarray()
-    return RankData(stem(path), X, y, qid)
+    return RankData(stem(path), X, y, qid, index_base=index_base)
 
 
 def require_queries(path: Source) -> None:

@@ -11,15 +11,17 @@ feature is written so too: mean - deviation goes to -1, mean + deviation to 1.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from .text_file import fault, open_text
+from .failure import CommandError
+from .text_file import LARGEST, Source, fault, open_text, parse_number
 
+INDEX = re.compile(r"[1-9][0-9]{0,9}\Z")
 SCALES = ("none", "minmax", "standard")
 
 
@@ -45,13 +47,13 @@ class Range:
             X = X.toarray()
         return X * factor + offset
 
-    def write(self, path: Path) -> None:
-        """A file that svm-scale -r reads."""
+    def as_text(self) -> str:
+        """The content of a file that svm-scale -r reads."""
         lines = ["x", "-1 1"]
         for k, (low, high) in enumerate(zip(self.low, self.high, strict=True), start=1):
             if high > low:
                 lines.append(f"{k} {low:.17g} {high:.17g}")
-        path.write_text("\n".join(lines) + "\n", encoding="ascii")
+        return "\n".join(lines) + "\n"
 
 
 class FeatureScaler(TransformerMixin, BaseEstimator):
@@ -86,35 +88,61 @@ class FeatureScaler(TransformerMixin, BaseEstimator):
         return hasattr(self, "range_")
 
 
-def read_range(path: Path) -> Range:
-    """Read a range file of svm-scale or of ours."""
-    low: dict[int, float] = {}
-    high: dict[int, float] = {}
-    bounds = (-1.0, 1.0)
+def read_range(path: Source, n_features: int) -> Range:
+    """The first `n_features` of a range file of svm-scale; a damaged file is refused."""
+    low, high = np.zeros(n_features), np.zeros(n_features)
+    bounds: tuple[float, float] | None = None
+    previous, is_open = 0, False
     with open_text(path) as file:
         for number, line in enumerate(file, start=1):
             words = line.split()
-            if not words or words == ["x"]:
-                continue
-            try:
-                values = [float(word) for word in words]
-                if number == 2:
-                    bounds = values[0], values[1]
-                    continue
-                index, first, last = int(words[0]), values[1], values[2]
-            except (ValueError, IndexError):
-                raise fault(
-                    path, number, f"{line.strip()[:40]!r} is not a line of a range file"
-                ) from None
-            low[index], high[index] = first, last
-    n_features = max(low, default=0)
-    lower, upper = np.zeros(n_features), np.zeros(n_features)
+            if number == 1:
+                check_opening(path, words)
+            elif bounds is None:
+                bounds = read_bounds(path, number, words, "the bounds of the scaled values")
+            elif words:
+                if len(words) != 3 or not INDEX.match(words[0]):
+                    raise fault(
+                        path,
+                        number,
+                        f"{line.strip()[:40]!r} is not of the form index minimum maximum",
+                    )
+                index = int(words[0])
+                if index <= previous:
+                    raise fault(path, number, f"index {index} is not larger than the one before")
+                previous = index
+                pair = read_bounds(path, number, words[1:], f"the values of feature {index}")
+                if index <= n_features:
+                    low[index - 1], high[index - 1] = pair
+            is_open = not line.endswith(("\n", "\r"))
+    if bounds is None or is_open:
+        raise CommandError(f"{path} ends in the middle; it is not a whole range file of svm-scale.")
     # Brought from the file's bounds to [-1, 1]: where the line through both points meets them.
-    for index in low:
-        slope = (high[index] - low[index]) / (bounds[1] - bounds[0])
-        lower[index - 1] = low[index] + (-1.0 - bounds[0]) * slope
-        upper[index - 1] = low[index] + (1.0 - bounds[0]) * slope
-    return Range(lower, upper)
+    slope = (high - low) / (bounds[1] - bounds[0])
+    return Range(low + (-1.0 - bounds[0]) * slope, low + (1.0 - bounds[0]) * slope)
+
+
+def check_opening(path: Source, words: list[str]) -> None:
+    """The first line of a range file."""
+    if words == ["y"]:
+        raise fault(path, 1, "it also scales targets (svm-scale -y), which is not read")
+    if words != ["x"]:
+        raise fault(path, 1, "a range file of svm-scale begins with the line 'x'")
+
+
+def read_bounds(path: Source, line: int, words: list[str], what: str) -> tuple[float, float]:
+    """Two finite numbers that rise."""
+    values = [parse_number(word) for word in words]
+    if len(values) != 2 or values[0] is None or values[1] is None:
+        raise fault(path, line, f"{what} are {' '.join(words)[:40]!r} and not two finite numbers")
+    if not values[0] < values[1] or max(abs(values[0]), abs(values[1])) > LARGEST:
+        raise fault(
+            path,
+            line,
+            f"{what} are {values[0]:g} and {values[1]:g}; the first must be below the second, and "
+            f"both within {LARGEST:g}",
+        )
+    return values[0], values[1]
 
 
 def widen(X: Any, n_features: int) -> Any:

@@ -29,7 +29,7 @@ from .data import Data, read_data
 from .facts import certificate_of, describe, warn_of_facts
 from .failure import INTERRUPTED, REFUSED
 from .grid_options import add_grid, make_grid
-from .model_file import save_model
+from .model_file import ENDING, facts_of, save_model
 from .output import print_facts, print_table, working, write_json
 from .scaling import FeatureScaler
 from .trace import check_traceable, trace_along_c
@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "classes or a regression; always for the embedded data)",
     )
     files = parser.add_argument_group("files")
-    files.add_argument("--model", type=Path, metavar="FILE", help="default: NAME.model")
+    opt.add_model_files(files)
     files.add_argument("--json", type=Path, metavar="FILE", help="default: NAME.json")
     files.add_argument(
         "--report", type=Path, default=Path("report.html"), help="default: report.html"
@@ -145,16 +145,18 @@ def write_model(options: Any, data: Data, search: Any) -> dict[str, Any]:
     fitted = search.best_estimator_
     scaler, model = (fitted[0], fitted[-1]) if isinstance(fitted, Pipeline) else (None, fitted)
     path = options.model or Path(f"{data.name}.model")
-    written = save_model(path, model, scaler, data.classes)
+    files = save_model(path, model, facts_of(data, scaler), options.save_range)
     X = data.X if scaler is None else scaler.transform(data.X)
-    names = ("model", "scaling", "classes")
-    endings = {".range": "scaling", ".classes": "classes"}
-    files = {endings.get(file.suffix, names[0]): str(file) for file in written}
     return {
         "certificate": certificate_of(model, X, data.y),
         "n_support": len(model.support_),
-        "files": files,
+        "files": {file_kind(k, file): str(file) for k, file in enumerate(files)},
     }
+
+
+def file_kind(k: int, file: Path) -> str:
+    """What the k-th file of a saved model is, for the report."""
+    return "model" if k == 0 else "facts" if file.name.endswith(ENDING) else "range"
 
 
 def add_extras(options: Any, data: Data, scale: str, search: Any, extra: dict[str, Any]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Iterator
+from typing import IO, Any
 
 import numpy as np
 from sklearn.datasets import load_svmlight_file
@@ -11,7 +12,8 @@ from sklearn.datasets import load_svmlight_file
 from .failure import CommandError
 from .text_file import LARGEST, Source, fault, is_number, open_bytes, open_text, too_large
 
-ENTRY = re.compile(r"(\d+):(\S+)\Z")
+ENTRY = re.compile(r"([0-9]+):(\S+)\Z")
+QUERY = re.compile(r"qid:[+-]?[0-9]+\Z")
 #: Indices of sparse arrays are of 32 bits.
 MAX_INDEX = 2**31 - 2
 
@@ -48,15 +50,34 @@ def read_queries(path: Source) -> Any:
     return load_rows(path, has_queries=True)[2]
 
 
+class Lines:
+    """The lines of a file for scikit-learn's reader, which takes 1_0 for 10."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        #: Whether any line has one; it may also be in a comment.
+        self.has_underscore = False
+
+    def read(self, size: int = -1) -> bytes:
+        return self._file.read(size)
+
+    def __iter__(self) -> Iterator[bytes]:
+        for line in self._file:
+            if b"_" in line:
+                self.has_underscore = True
+            yield line
+
+
 def load_rows(path: Source, has_queries: bool) -> tuple[Any, Any, Any]:
     """(rows with indices as they are, targets, queries or None)."""
     queries = None
     try:
         with open_bytes(path) as file:
+            lines = Lines(file)
             if has_queries:
-                X, y, queries = load_svmlight_file(file, zero_based=True, query_id=True)
+                X, y, queries = load_svmlight_file(lines, zero_based=True, query_id=True)
             else:
-                X, y = load_svmlight_file(file, zero_based=True)
+                X, y = load_svmlight_file(lines, zero_based=True)
         is_sound = bool(
             X.shape[0]
             and np.all(np.isfinite(y))
@@ -65,8 +86,9 @@ def load_rows(path: Source, has_queries: bool) -> tuple[Any, Any, Any]:
         )
     except (ValueError, OSError, OverflowError, EOFError):
         is_sound = False
-    if not is_sound:
+    if not is_sound or lines.has_underscore:
         find_fault(path)
+    if not is_sound:
         raise fault(path, 1, "the file is not in LIBSVM's format")
     return X, y, queries
 
@@ -85,6 +107,8 @@ def find_fault(path: Source) -> None:
             previous = -1
             for word in words[1:]:
                 if word.startswith("qid:"):
+                    if not QUERY.match(word):
+                        raise fault(path, number, f"{word[:40]!r} is not of the form qid:number")
                     continue
                 match = ENTRY.match(word)
                 if match is None:

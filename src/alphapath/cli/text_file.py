@@ -144,12 +144,22 @@ def open_text(path: Source) -> Iterator[IO[str]]:
         ) from None
 
 
+def parse_number(word: str) -> float | None:
+    """The finite number that a word is, as every program writes one; None for anything else.
+
+    Python also reads 1_0 as 10, and the digits of other scripts.
+    """
+    try:
+        value = float(word)
+    except ValueError:
+        return None
+    is_plain = math.isfinite(value) and "_" not in word and word.strip().isascii()
+    return value if is_plain else None
+
+
 def is_number(word: str) -> bool:
     """Whether a word is a finite number."""
-    try:
-        return math.isfinite(float(word))
-    except ValueError:
-        return False
+    return parse_number(word) is not None
 
 
 def too_large(word: str) -> str:

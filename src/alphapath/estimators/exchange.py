@@ -68,6 +68,11 @@ class ModelExchange:
             raise ModelFileError(
                 f"{path}: svm_type is {model.svm_type}; {cls.__name__} reads {wanted}."
             )
+        return cls._from_libsvm(model, n_features)
+
+    @classmethod
+    def _from_libsvm(cls, model: libsvm_file.LibsvmModel, n_features: int | None) -> Self:
+        """The estimator of a model file's content, which is of its type."""
         names = {theirs: ours for ours, theirs in libsvm_model.KERNEL_TYPE.items()}
         parameters: dict[str, Any] = {"kernel": names[model.kernel_type]}
         for name in libsvm_file.KERNEL_NUMBERS[model.kernel_type]:

@@ -115,14 +115,19 @@ def join_numbers(values: Iterable[float]) -> str:
 
 def read_model(path: str | PathLike[str]) -> LibsvmModel:
     """Read a model file; anything wrong in it is a ModelFileError that names line and value."""
+    return parse_model(str(path), Path(path).read_bytes())
+
+
+def parse_model(name: str, content: bytes) -> LibsvmModel:
+    """The model in the content of a file; `name` is for errors."""
     try:
-        text = Path(path).read_bytes().decode("ascii")
+        text = content.decode("ascii")
     except UnicodeDecodeError as error:
         raise ModelFileError(
-            f"{path} is not a LIBSVM model file: byte {error.start} is "
+            f"{name} is not a LIBSVM model file: byte {error.start} is "
             f"{error.object[error.start]:#04x}, and the file must be ASCII text."
         ) from None
-    return ModelReader(str(path), text.split("\n")).read()
+    return ModelReader(name, text.split("\n")).read()
 
 
 class ModelReader:
