@@ -95,6 +95,10 @@ def test_the_journal_of_a_finished_search(tmp_path: Path) -> None:
     X, y = load_wine(return_X_y=True)
     journal = str(tmp_path / "s.db")
     SVMSearchCV(SVC(), {"C": [1.0, 2.0], "gamma": [1e-4, 1e-3]}, cv=3, journal=journal).fit(X, y)
+    before = (tmp_path / "s.db").read_bytes()
+    with pytest.raises(ValueError, match="is the journal itself"):
+        write_report(journal, tmp_path / "s.db")
+    assert (tmp_path / "s.db").read_bytes() == before
     page = write_report(journal, tmp_path / "r.html", X=X, y=y, name="wine")
     text = re.sub(r"<[^>]*>", " ", page.read_text(encoding="utf-8"))
     assert "unfinished" not in text

@@ -17,6 +17,7 @@ from types import ModuleType
 from ..errors import AlphapathError
 from ..version import __version__
 from .failure import BROKEN_PIPE, INTERRUPTED, REFUSED, TERMINATED, CommandError
+from .file_plan import plan_files
 from .termination import Termination
 
 #: Commands in the order of the help.
@@ -32,8 +33,6 @@ COMMANDS = (
     "compare",
     "report",
 )
-#: Options that name a file to write.
-OUTPUTS = ("model", "json", "report", "output", "journal")
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -57,6 +56,9 @@ def make_parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.add_arguments(command)
+        command.add_argument(
+            "--force", action="store_true", help="overwrite files that are no earlier outputs"
+        )
         command.set_defaults(run=module.run)
     return parser
 
@@ -84,7 +86,7 @@ def run_command(arguments: Sequence[str] | None) -> int:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):  # the name of a file may be no text
                 stream.reconfigure(errors="backslashreplace")
-        check_folders(options)
+        plan_files(options)
         code = int(options.run(options))
         sys.stdout.flush()
         return code
@@ -111,18 +113,6 @@ def run_command(arguments: Sequence[str] | None) -> int:
     except (CommandError, AlphapathError, ValueError) as error:
         print(f"alphapath: {error}", file=sys.stderr)
         return REFUSED
-
-
-def check_folders(options: argparse.Namespace) -> None:
-    """Refuse files that could not be written, before the work and not after it."""
-    for name in OUTPUTS:
-        path = getattr(options, name, None)
-        if path is None:
-            continue
-        if not path.parent.is_dir():
-            raise CommandError(f"There is no folder {path.parent}, in which {path.name} is to be.")
-        if path.is_dir():
-            raise CommandError(f"{path} is a folder; the name of a file is needed.")
 
 
 def show_warning(message: Warning | str, *place: object, **more: object) -> None:

@@ -76,9 +76,16 @@ def embedded_data(kind: str) -> Data:
     """Breast cancer (two classes) or, for regression, diabetes."""
     if kind == "epsilon-svr":
         X, y = load_diabetes(return_X_y=True)
-        return Data("diabetes", X, y, is_embedded=True)
+        return Data(data_name(None, kind), X, y, is_embedded=True)
     X, y = load_breast_cancer(return_X_y=True)
-    return Data("breast_cancer", X, y, is_embedded=True)
+    return Data(data_name(None, kind), X, y, is_embedded=True)
+
+
+def data_name(path: Source | None, kind: str) -> str:
+    """By this files are named that are made from the data."""
+    if path is not None:
+        return stem(path)
+    return "diabetes" if kind in ("epsilon-svr", "ranking") else "breast_cancer"
 
 
 def looks_like_svmlight(path: Source) -> bool:

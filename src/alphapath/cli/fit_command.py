@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     opt.add_run(parser)
     opt.add_model_files(parser)
     opt.add_json(parser)
+    parser.set_defaults(default_outputs={"model": ".model"})
 
 
 def run(options: Any) -> int:
@@ -47,8 +47,7 @@ def run(options: Any) -> int:
         model.fit(X, data.y)
     seconds = time.perf_counter() - begin
     certificate = certificate_of(model, X, data.y)
-    path = options.model or Path(f"{data.name}.model")
-    files = save_model(path, model, facts_of(data, scaler), options.save_range)
+    files = save_model(options.model, model, facts_of(data, scaler), options.save_range)
     if options.json is not None:
         record = {"data": data.name, "model": model.get_params(), "certificate": certificate}
         write_json(options.json, {**record, "seconds": seconds, "files": list(map(str, files))})

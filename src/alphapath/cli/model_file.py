@@ -126,8 +126,7 @@ def save_model(
             stacklevel=2,
         )
     if save_range is not None:
-        if facts.range is None:
-            raise CommandError("--save-range needs a scaling; give --scale minmax or standard.")
+        assert facts.range is not None, "refused before the training"
         contents[save_range] = facts.range.as_text()
     write_files(contents)
     return list(contents)

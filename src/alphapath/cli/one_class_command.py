@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -54,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--memory-limit", metavar="SIZE", help="for kernels, such as 200MB")
     opt.add_model_files(parser)
     opt.add_json(parser)
+    parser.set_defaults(default_outputs={"model": ".model"}, kind="one-class")
 
 
 def run(options: Any) -> int:
@@ -84,9 +84,8 @@ def run(options: Any) -> int:
     with working("searching along the tree"):
         search.fit(X, validation=validation)
     seconds = time.perf_counter() - begin
-    path = options.model or Path(f"{data.name}.model")
     facts = replace(facts_of(data, scaler), classes=None)
-    files = save_model(path, search.best_estimator_, facts, options.save_range)
+    files = save_model(options.model, search.best_estimator_, facts, options.save_range)
     gap = search.best_estimator_.certify(X).relative_gap
     if options.json is not None:
         record = {"data": data.name, "best": search.best_params_, "score": search.best_score_}

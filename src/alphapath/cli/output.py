@@ -19,6 +19,8 @@ from ..report.record import plain
 
 #: Columns where the output is no terminal and so has no width of its own.
 PLAIN_WIDTH = 110
+#: By this a JSON file is known as one of ours.
+RESULTS_MARK = b'"format": "alphapath '
 
 
 class PipeConsole(Console):
@@ -69,5 +71,6 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: st
 
 
 def write_json(path: Path, record: dict[str, Any]) -> None:
-    """The record as strict JSON: nan and infinities become null."""
-    write_file(path, json.dumps(plain(record), indent=1, allow_nan=False) + "\n")
+    """The record as strict JSON: nan and infinities become null. It begins with what it is."""
+    marked = {"format": "alphapath results", **plain(record)}
+    write_file(path, json.dumps(marked, indent=1, allow_nan=False) + "\n")

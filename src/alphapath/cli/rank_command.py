@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -72,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--time-limit", type=opt.positive, metavar="SECONDS")
     opt.add_model_files(parser)
     opt.add_json(parser)
+    parser.set_defaults(default_outputs={"model": ".model"}, kind="ranking")
 
 
 def run(options: Any) -> int:
@@ -93,8 +93,7 @@ def run(options: Any) -> int:
     model, choice = train(options, sets, rows)
     seconds = time.perf_counter() - begin
     certificate = certificate_of(model, rows["train"], data, choice)
-    path = options.model or Path(f"{data.name}.model")
-    files = save_model(path, model, facts_of(data, scaler), options.save_range)
+    files = save_model(options.model, model, facts_of(data, scaler), options.save_range)
     table = {
         name: [
             ndcg(own.y, model.predict(rows[name]), own.qid, k=k) for k in range(1, options.k + 1)

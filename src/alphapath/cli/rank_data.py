@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_diabetes
 
-from .data import DENSE_SHARE, looks_like_svmlight, stem
+from .data import DENSE_SHARE, data_name, looks_like_svmlight, stem
 from .failure import CommandError
 from .svmlight_file import read_queries, read_svmlight
 from .text_file import Source, fault, open_text
@@ -70,4 +70,6 @@ def embedded_ranking() -> RankData:
     levels is the relevance."""
     X, y = load_diabetes(return_X_y=True)
     age = np.digitize(X[:, 0], np.quantile(X[:, 0], np.linspace(0.0, 1.0, 13)[1:-1]))
-    return RankData("diabetes", X, np.digitize(y, [110.0, 200.0]), age, is_embedded=True)
+    return RankData(
+        data_name(None, "ranking"), X, np.digitize(y, [110.0, 200.0]), age, is_embedded=True
+    )

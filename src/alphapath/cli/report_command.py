@@ -29,15 +29,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", type=input_file, metavar="RESULTS", help="JSON file or journal of alphapath search"
     )
-    parser.add_argument("--output", type=Path, default=Path("report.html"), metavar="FILE")
+    parser.add_argument(
+        "--output", dest="report", type=Path, default=Path("report.html"), metavar="FILE"
+    )
+    parser.set_defaults(words={"report": "--output"})
 
 
 def run(options: Any) -> int:
     record = read_record(options.file)
-    write_file(options.output, render(record))
+    write_file(options.report, render(record))
     status = record["cv_results"].get("status", [])
     n_done = sum(one not in UNFINISHED for one in status)
-    print_facts([("finished", f"{n_done} of {len(status)} cells"), ("written", options.output)])
+    print_facts([("finished", f"{n_done} of {len(status)} cells"), ("written", options.report)])
     return 0
 
 

@@ -72,6 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     files.add_argument(
         "--report", type=Path, default=Path("report.html"), help="default: report.html"
     )
+    parser.set_defaults(default_outputs={"model": ".model", "json": ".json"})
 
 
 def run(options: Any) -> int:
@@ -109,10 +110,9 @@ def run(options: Any) -> int:
         scale=scale,
         **extra,
     )
-    json_file = options.json or Path(f"{data.name}.json")
-    write_json(json_file, record)
+    write_json(options.json, record)
     write_file(options.report, render(record))
-    files = [*record.get("files", {}).values(), str(json_file), str(options.report)]
+    files = [*record.get("files", {}).values(), str(options.json), str(options.report)]
     show(data, scale, record, files)
     if "best" not in record:
         return code or REFUSED
@@ -144,8 +144,7 @@ def write_model(options: Any, data: Data, search: Any) -> dict[str, Any]:
     """Save the chosen model and certify it; returns what the record says of it."""
     fitted = search.best_estimator_
     scaler, model = (fitted[0], fitted[-1]) if isinstance(fitted, Pipeline) else (None, fitted)
-    path = options.model or Path(f"{data.name}.model")
-    files = save_model(path, model, facts_of(data, scaler), options.save_range)
+    files = save_model(options.model, model, facts_of(data, scaler), options.save_range)
     X = data.X if scaler is None else scaler.transform(data.X)
     return {
         "certificate": certificate_of(model, X, data.y),

@@ -67,6 +67,8 @@ def write_report(search: Any, path: str | PathLike[str], **options: Any) -> Path
     'report.html'
     """
     target = Path(path)
+    if isinstance(search, str | PathLike) and target.exists() and target.samefile(search):
+        raise ValueError(f"{target} is the journal itself; give another name for the report.")
     write_file(target, render(record_search(search, **options)))
     return target
 
@@ -104,6 +106,7 @@ def page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
         element("meta", charset="utf-8"),
         element("meta", http_equiv="Content-Security-Policy", content=policy),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="generator", content=f"alphapath {__version__}"),
         element("title", title),
         verbatim("style", style),
     ]
