@@ -302,3 +302,57 @@ def test_long_work_shows_on_a_terminal_and_only_there(command: str, folder: Path
     assert quiet.stderr == ""
     timed = re.compile(r"[0-9.]+ m?s\b")
     assert timed.sub("", quiet.stdout).split() == timed.sub("", seen.stdout).split()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("fit -c 1_0", "'1_0' is not a number above 0"),
+        ("fit -c nan", "'nan' is not a number above 0"),
+        ("fit -c 1e400", "'1e400' is not a number above 0"),
+        ("fit -c 2^2000", "'2^2000' is not a number above 0"),
+        ("fit -c 10s", "'10s' is not a number above 0"),
+        ("fit -e -1", "'-1' is not a number above 0"),
+        ("fit -r inf", "'inf' is not a finite number"),
+        ("fit -r x", "'x' is not a finite number"),
+        ("fit -p -0.1", "'-0.1' is not a number of at least 0"),
+        ("fit -n 0", "'0' is not a number above 0 and at most 1"),
+        ("fit -n 1.5", "'1.5' is not a number above 0 and at most 1"),
+        ("fit -d 2.5", "'2.5' is not a whole number of at least 0"),
+        ("fit -d -1", "'-1' is not a whole number of at least 0"),
+        ("cv -v 1", "'1' is not a whole number of at least 2"),
+        ("cv --seed -1", "'-1' is not a whole number from 0 to 4294967295"),
+        ("cv --seed 1_0", "'1_0' is not a whole number from 0"),
+        ("cv --n-jobs 0", "'0' is not a number of workers"),
+        ("cv --n-jobs two", "'two' is not a number of workers"),
+        ("fit --time-limit 0", "'0' is not a time above 0"),
+        ("fit --time-limit 5weeks", "'5weeks' is not a time above 0 (such as 90, 90s, 5min or 2h)"),
+        ("fit --time-limit nan", "'nan' is not a time above 0"),
+        ("fit --memory-limit 1_0MB", "'1_0MB' is not a size above 0 (such as 200MB or 1.5GiB)"),
+        ("fit --memory-limit 0", "'0' is not a size above 0"),
+        ("one-class --memory-limit lots", "'lots' is not a size above 0"),
+        ("rank --memory-limit 1XB", "'1XB' is not a size above 0"),
+        ("path --least 0", "'0' is not a number above 0"),
+        ("search -c 1,,2", "'' is not a number above 0"),
+        ("search --log2c 1_0,20,1", "is not BEGIN,END,STEP"),
+    ],
+)
+def test_numbers_of_options_are_refused_before_the_work(
+    arguments: str, words: str, run: Run
+) -> None:
+    code, printed, errors = run(*arguments.split())
+    assert (code, printed) == (2, "")
+    assert words in errors
+
+
+def test_numbers_of_options_have_units_and_powers() -> None:
+    parse = cli.make_parser().parse_args
+    for text, value in (("90", 90.0), ("1.5h", 5400.0), ("2min", 120.0), ("500ms", 0.5)):
+        assert parse(["fit", "--time-limit", text]).time_limit == value
+    for text, value in (("200MB", 200_000_000), ("1.5GiB", 3 << 29), ("4096", 4096)):
+        assert parse(["search", "--memory-limit", text]).memory_limit == value
+    for text, value in (("-1e3", -1000.0), ("-.5", -0.5), ("2^3", 8.0)):
+        assert parse(["fit", "-r", text]).coef0 == value
+    assert parse(["cv", "--seed", "4294967295"]).seed == 4294967295
+    assert parse(["cv", "--n-jobs", "-1"]).n_jobs == -1
+    assert parse(["search", "--log2c", "-5,15,2"]).log2c == (-5.0, 15.0, 2.0)

@@ -78,6 +78,6 @@ def test_bad_files_are_refused_in_a_sentence(text: str, words: str, run: Run, fo
 
 
 def test_bad_options_are_refused(run: Run) -> None:
-    assert "-k is 0" in run("rank", "queries.svm", "-k", "0")[2]
+    assert "'0' is not a whole number of at least 1" in run("rank", "queries.svm", "-k", "0")[2]
     assert "There is no file" in run("rank", "absent.svm")[2]
     assert run("rank", "queries.svm", "-c", "-1")[0] == 2

@@ -92,6 +92,7 @@ ROOMS = {
         ("cli", "__main__"),
         (
             *NOUNS,
+            "kernels",
             "seeds",
             "search",
             "paths",

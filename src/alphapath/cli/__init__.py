@@ -18,6 +18,7 @@ from ..errors import AlphapathError
 from ..version import __version__
 from .failure import BROKEN_PIPE, INTERRUPTED, REFUSED, TERMINATED, CommandError
 from .file_plan import plan_files
+from .numbers import NegativeNumbers
 from .termination import Termination
 
 #: Commands in the order of the help.
@@ -56,6 +57,7 @@ def make_parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.add_arguments(command)
+        command._negative_number_matcher = NegativeNumbers()  # type: ignore[assignment]
         command.add_argument(
             "--force", action="store_true", help="overwrite files that are no earlier outputs"
         )

@@ -6,7 +6,7 @@ import argparse
 import math
 from typing import Any
 
-from .options import positive
+from .numbers import number, positive
 
 #: C = 2^-5, 2^-3, ..., 2^15 and gamma = 2^-15, 2^-13, ..., 2^3 (A Practical Guide to Support Vector
 #: Classification, Hsu, Chang and Lin, section 3.2).
@@ -31,15 +31,6 @@ def add_grid(
             metavar="BEGIN,END,STEP",
             help=f"exponents of two, where -{name} is not given (default {shown})",
         )
-    # "-5,15,2" is a value: without this, argparse would look for an option -5.
-    parser._negative_number_matcher = NumberList()  # type: ignore[assignment]
-
-
-class NumberList:
-    """Recognises a list that begins with a negative number."""
-
-    def match(self, text: str) -> bool:
-        return text.startswith("-") and text[1:2].isdigit()
 
 
 def make_grid(options: Any, prefix: str = "") -> dict[str, list[float]]:
@@ -65,8 +56,8 @@ def value_list(text: str) -> list[float]:
 def log_range(text: str) -> tuple[float, float, float]:
     """begin,end,step with at least one value; the step may be negative as in grid.py."""
     try:
-        begin, end, step = (float(word) for word in text.split(","))
-    except ValueError:
+        begin, end, step = (number(word) for word in text.split(","))
+    except (ValueError, argparse.ArgumentTypeError):
         raise argparse.ArgumentTypeError(
             f"{text!r} is not BEGIN,END,STEP, such as -5,15,2"
         ) from None

@@ -23,6 +23,7 @@ from .facts import describe, warn_of_facts
 from .failure import DIFFERENT, CommandError
 from .grid_options import add_grid, powers
 from .model_file import facts_of, save_model
+from .numbers import positive
 from .output import print_facts, print_table, working, write_json
 from .scaling import FeatureScaler
 
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_grid(parser, LOG2_C, LOG2_GAMMA)
     parser.add_argument(
-        "-e", dest="gap", type=opt.positive, default=1e-4, help="feasibility gap (default 0.0001)"
+        "-e", dest="gap", type=positive, default=1e-4, help="feasibility gap (default 0.0001)"
     )
     parser.add_argument(
         "--plan",
@@ -47,10 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="heuristic",
         help="which solution a node begins from (default heuristic)",
     )
-    parser.add_argument(
-        "--seed", type=int, default=0, help="of the choice of the rows that train (default 0)"
-    )
-    parser.add_argument("--memory-limit", metavar="SIZE", help="for kernels, such as 200MB")
+    opt.add_seed(parser, "of the choice of the rows that train")
+    opt.add_memory_limit(parser)
     opt.add_model_files(parser)
     opt.add_json(parser)
     parser.set_defaults(default_outputs={"model": ".model"}, kind="one-class")

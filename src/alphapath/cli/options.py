@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import math
 from pathlib import Path
 from typing import Any
 
 from ..estimators import SVC, SVR, OneClassSVM
+from .numbers import non_negative, number, positive, seconds, share, size, whole, workers
 from .scaling import SCALES
 from .text_file import input_file
 
@@ -68,19 +68,34 @@ def add_model(parser: argparse.ArgumentParser, kinds: dict[str, str] | None = No
         metavar="KERNEL",
         help=f"{listing(KERNELS)} (default rbf)",
     )
-    group.add_argument("-d", dest="degree", type=int, default=3, help="degree of poly (default 3)")
+    add_kernel_numbers(group)
     group.add_argument(
-        "-r", dest="coef0", type=float, default=0.0, help="constant of poly and sigmoid (default 0)"
-    )
-    group.add_argument(
-        "-p", dest="epsilon", type=float, default=0.1, help="tube of epsilon-svr (default 0.1)"
+        "-p",
+        dest="epsilon",
+        type=non_negative,
+        default=0.1,
+        help="tube of epsilon-svr (default 0.1)",
     )
     if kinds is None:
         group.add_argument(
-            "-n", dest="nu", type=float, default=0.5, help="nu of one-class (default 0.5)"
+            "-n", dest="nu", type=share, default=0.5, help="nu of one-class (default 0.5)"
         )
     group.add_argument(
         "-e", dest="tol", type=positive, default=1e-3, help="tolerance (default 0.001)"
+    )
+
+
+def add_kernel_numbers(group: Any) -> None:
+    """What poly and sigmoid have besides gamma."""
+    group.add_argument(
+        "-d", dest="degree", type=whole(0), default=3, help="degree of poly (default 3)"
+    )
+    group.add_argument(
+        "-r",
+        dest="coef0",
+        type=number,
+        default=0.0,
+        help="constant of poly and sigmoid (default 0)",
     )
 
 
@@ -95,19 +110,34 @@ def add_c_and_gamma(parser: argparse.ArgumentParser) -> None:
 def add_folds(parser: argparse.ArgumentParser) -> None:
     """The folds of a cross-validation."""
     parser.add_argument(
-        "-v", dest="folds", type=at_least_two, default=5, metavar="K", help="folds (default 5)"
+        "-v", dest="folds", type=whole(2), default=5, metavar="K", help="folds (default 5)"
     )
-    parser.add_argument(
-        "--seed", type=int, default=0, help="of the shuffle before folding (default 0)"
-    )
+    add_seed(parser, "of the shuffle before folding")
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
     """What a run may take."""
     group = parser.add_argument_group("run")
-    group.add_argument("--n-jobs", type=int, metavar="N", help="workers (default 1)")
-    group.add_argument("--memory-limit", metavar="SIZE", help="for kernels, such as 200MB")
-    group.add_argument("--time-limit", type=positive, metavar="SECONDS")
+    group.add_argument("--n-jobs", type=workers, metavar="N", help="workers (default 1)")
+    add_memory_limit(group)
+    add_time_limit(group)
+
+
+def add_memory_limit(group: Any) -> None:
+    group.add_argument(
+        "--memory-limit", type=size, metavar="SIZE", help="for kernels, such as 200MB"
+    )
+
+
+def add_time_limit(group: Any) -> None:
+    group.add_argument(
+        "--time-limit", type=seconds, metavar="TIME", help="in seconds, or such as 5min or 2h"
+    )
+
+
+def add_seed(group: Any, words: str) -> None:
+    """numpy's seeds are of 32 bits."""
+    group.add_argument("--seed", type=whole(0, 2**32 - 1), default=0, help=f"{words} (default 0)")
 
 
 def add_model_files(parser: Any) -> None:
@@ -160,25 +190,3 @@ def choice(table: dict[str, str]) -> Any:
 
 def listing(table: dict[str, str]) -> str:
     return ", ".join(f"{number} {name}" for number, name in table.items())
-
-
-def positive(text: str) -> float:
-    """A number above zero; 2^-5 is understood."""
-    base, mark, exponent = text.partition("^")
-    try:
-        value = float(base) ** float(exponent) if mark else float(text)
-    except (ValueError, OverflowError):
-        value = math.nan
-    if not 0.0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0 (such as 0.5 or 2^-5)")
-    return value
-
-
-def at_least_two(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if value < 2:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 2")
-    return value

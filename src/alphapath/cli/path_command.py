@@ -25,6 +25,7 @@ from .cv_command import KINDS, make_folds
 from .data import Data, read_data
 from .facts import describe, warn_of_facts
 from .failure import CommandError
+from .numbers import positive
 from .output import print_facts, print_table, working, write_json
 from .scaling import FeatureScaler
 from .trace import check_traceable, trace_along_c
@@ -39,7 +40,7 @@ N_SHOWN = 5
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     opt.add_data(parser)
     opt.add_model(parser, KINDS)
-    parser.add_argument("-g", dest="gamma", type=opt.positive, help="gamma (default 1 / features)")
+    parser.add_argument("-g", dest="gamma", type=positive, help="gamma (default 1 / features)")
     parser.add_argument(
         "--along",
         choices=tuple(RANGES),
@@ -47,9 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what varies: C, or lambda of a quadratic-loss SVM without a bias (default C)",
     )
     parser.add_argument(
-        "--least", type=opt.positive, metavar="T", help="default 2^-5 for C, 0.0001 for lambda"
+        "--least", type=positive, metavar="T", help="default 2^-5 for C, 0.0001 for lambda"
     )
-    parser.add_argument("--most", type=opt.positive, metavar="T", help="default 2^15 for C")
+    parser.add_argument("--most", type=positive, metavar="T", help="default 2^15 for C")
     opt.add_folds(parser)
     parser.add_argument("--report", type=Path, metavar="FILE", help="write the curve as HTML")
     opt.add_json(parser)

@@ -19,8 +19,9 @@ from ..report.html_parts import seconds_text
 from ..solution import Status
 from . import options as opt
 from .facts import describe, require_width
-from .failure import DIFFERENT, CommandError
+from .failure import DIFFERENT
 from .model_file import facts_of, save_model
+from .numbers import positive, whole
 from .output import print_facts, print_table, write_json
 from .rank_data import RankData, read_ranking
 from .scaling import FeatureScaler, widen
@@ -53,10 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"{opt.listing(opt.KERNELS)} (default linear)",
     )
     opt.add_c_and_gamma(parser)
-    group.add_argument("-d", dest="degree", type=int, default=3, help="degree of poly (default 3)")
-    group.add_argument(
-        "-r", dest="coef0", type=float, default=0.0, help="constant of poly and sigmoid (default 0)"
-    )
+    opt.add_kernel_numbers(group)
     group.add_argument(
         "--pair-weights",
         choices=("uniform", "gain"),
@@ -64,19 +62,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="C of a pair: the same for all, or C (2^y - 2^y'); --valid chooses between them",
     )
     group.add_argument(
-        "-e", dest="tol", type=opt.positive, default=1e-3, help="tolerance (default 0.001)"
+        "-e", dest="tol", type=positive, default=1e-3, help="tolerance (default 0.001)"
     )
-    parser.add_argument("-k", type=int, default=10, help="positions that count (default 10)")
-    parser.add_argument("--memory-limit", metavar="SIZE", help="for kernels, such as 200MB")
-    parser.add_argument("--time-limit", type=opt.positive, metavar="SECONDS")
+    parser.add_argument("-k", type=whole(1), default=10, help="positions that count (default 10)")
+    opt.add_memory_limit(parser)
+    opt.add_time_limit(parser)
     opt.add_model_files(parser)
     opt.add_json(parser)
     parser.set_defaults(default_outputs={"model": ".model"}, kind="ranking")
 
 
 def run(options: Any) -> int:
-    if options.k < 1:
-        raise CommandError(f"-k is {options.k}; at least one position must count.")
     data = read_ranking(options.file)
     others = {
         name: read_ranking(path, data.index_base)
