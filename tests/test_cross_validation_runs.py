@@ -195,7 +195,7 @@ BAD: dict[str, tuple[type[Exception], str, dict[str, Any]]] = {
     ),
     "nu": (TypeError, "NuSVC can not", {"estimator": sklearn.svm.NuSVC()}),
     "class": (TypeError, "type can not", {"estimator": SVC}),
-    "params": (TypeError, r"params has \['weights'\]", {"params": {"weights": [1]}}),
+    "params": (TypeError, r"fit was given \['weights'\]", {"params": {"weights": [1]}}),
     "weights": (
         ValueError,
         r"sample_weight\[3\] is -1",

@@ -307,7 +307,7 @@ Y4 = np.array([0, 1, 0, 1])
         (SmoothSVC(), np.full((4, 2), np.nan), Y4, "contains NaN"),
         (SmoothSVC(), X4, np.zeros(4), "one class only"),
         (SmoothSVC(), X4, None, "requires y"),
-        (SmoothSVC(), np.full((4, 2), 1e200), Y4, "squared norm inf; scale the features"),
+        (SmoothSVC(), np.full((4, 2), 1e200), Y4, "squared norm inf; .* Scale the features"),
         (SmoothSVC(kernel="precomputed"), X4, Y4, r"shape \(4, 2\); it must be square"),
         (SmoothSVR(epsilon=-1.0), X4, Y4, "'epsilon' .* Got -1.0"),
         (SmoothSVR(), X4, [0.0, 1.0, np.nan, 2.0], "contains NaN"),
