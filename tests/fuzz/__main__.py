@@ -27,7 +27,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, help="stop a fuzzer after so much time")
     parser.add_argument("--case", type=int, help="run the case of this seed alone, in this process")
     parser.add_argument("--jobs", type=int, default=1, help="worker processes")
-    parser.add_argument("--limit", type=float, default=workers.TIME_LIMIT, help="seconds a case")
+    parser.add_argument("--limit", type=float, help="seconds a case (default: the fuzzer's)")
     parser.add_argument("--list", action="store_true", help="say what fuzzers there are")
     options = parser.parse_args()
     chosen = options.name or names

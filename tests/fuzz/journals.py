@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import resource
 import sqlite3
 import tempfile
 import warnings
@@ -19,9 +18,10 @@ import numpy as np
 from . import data
 from .cases import CaseError, Skip, describe
 from .data import Generator
+from .formats import TIME_LIMIT, limit_memory
 
-#: Bytes that cases may take beyond those of the process as it begins.
-MOST_BYTES = 2 << 30
+__all__ = ["TIME_LIMIT", "run_case"]
+
 GRID = {"C": [5.0], "gamma": [0.01, 0.1, 1.0, 2.0]}
 #: Numbers at which fields of files change their meaning.
 NUMBERS = (0, 1, -1, 2, 127, 128, 255, 2**15, 2**31 - 1, 2**31, 2**32, 2**63 - 1, -(2**63))
@@ -48,13 +48,6 @@ def run_case(seed: int) -> str | None:
         except CaseError as error:
             return f"{', '.join(words)}: {error}"
     return None
-
-
-@functools.cache
-def limit_memory() -> None:
-    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    resource.setrlimit(resource.RLIMIT_AS, (used + MOST_BYTES, hard))
 
 
 # -- the journals before they are mutated

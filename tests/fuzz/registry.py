@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+#: A thousand times the usual.
+TIME_LIMIT = 60.0
 FOLDER = Path(__file__).parent
 
 
@@ -23,6 +25,11 @@ class Fuzzer:
     def run_case(self) -> Callable[[int], str | None]:
         run: Callable[[int], str | None] = self.module.run_case
         return run
+
+    @property
+    def time_limit(self) -> float:
+        """Elapsed seconds that a case may take before it counts as hung."""
+        return float(getattr(self.module, "TIME_LIMIT", TIME_LIMIT))
 
     @property
     def title(self) -> str:

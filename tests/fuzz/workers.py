@@ -12,8 +12,6 @@ from typing import Any
 from . import cases, registry
 from .cases import Result
 
-#: Elapsed seconds that a case may take before it counts as hung: a thousand times the usual.
-TIME_LIMIT = 60.0
 #: What a worker may take to import the fuzzer beforehand.
 START_LIMIT = 300.0
 
@@ -65,9 +63,14 @@ class Worker:
 
 
 def run_cases(
-    name: str, seeds: Iterable[int], *, n_workers: int = 1, time_limit: float = TIME_LIMIT
+    name: str, seeds: Iterable[int], *, n_workers: int = 1, time_limit: float | None = None
 ) -> Iterator[Result]:
-    """Results in the order in which the cases end; a worker that hangs or dies is replaced."""
+    """Results in the order in which the cases end; a worker that hangs or dies is replaced.
+
+    Without `time_limit` cases have that of the fuzzer.
+    """
+    if time_limit is None:
+        time_limit = registry.load(name).time_limit
     left = iter(seeds)
     workers = [Worker.start(name) for _ in range(n_workers)]
     try:
