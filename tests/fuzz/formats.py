@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from . import data
 from .cases import CaseError, describe

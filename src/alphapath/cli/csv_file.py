@@ -56,15 +56,13 @@ def read_csv(
     """
     with open_text(path) as file:
         delimiter = find_delimiter(file)
-        file.seek(0)
-        rows = csv.reader(file, delimiter=delimiter)
+        rows = CsvLines(path, file, delimiter)
         header = [name.strip() for name in next(rows, [])]
         if has_header:
             check_names(path, header)
         else:
             header = [str(k + 1) for k in range(len(header))]
-            file.seek(0)
-            rows = csv.reader(file, delimiter=delimiter)
+            rows = CsvLines(path, file, delimiter)
         if not has_header or wanted is None or wanted.features is None:
             place = find_target(path, header, target, needs_target)
             columns = [k for k in range(len(header)) if k != place]
@@ -96,6 +94,36 @@ def read_csv(
         tuple(header[k] for k in columns) if has_header else None,
         header[place] if has_header and place is not None else None,
     )
+
+
+class CsvLines:
+    """The rows of a CSV file from its beginning; what is wrong with quotes is named."""
+
+    def __init__(self, path: Source, file: IO[str], delimiter: str) -> None:
+        file.seek(0)
+        self._path = path
+        self._rows = csv.reader(file, delimiter=delimiter, strict=True)
+
+    @property
+    def line_num(self) -> int:
+        return self._rows.line_num
+
+    def __iter__(self) -> CsvLines:
+        return self
+
+    def __next__(self) -> list[str]:
+        begin = self.line_num + 1
+        try:
+            return next(self._rows)
+        except csv.Error as error:
+            what = str(error)
+            if "field limit" in what:
+                what = f"a value is longer than {csv.field_size_limit()} characters"
+            elif "unexpected end" in what:
+                what = "a quote is not closed"
+            elif "expected after" in what:
+                what = "a quote is closed in the middle of a value"
+            raise fault(self._path, begin, what) from None
 
 
 def find_delimiter(file: IO[str]) -> str:

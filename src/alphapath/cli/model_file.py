@@ -93,7 +93,10 @@ class StoredModel:
         # LIBSVM's files reach as far as their last nonzero value: rows may be wider.
         width = max(X.shape[1], self.n_known)
         model = READERS[self.content.svm_type]._from_libsvm(self.content, width)
-        found = model.predict(widen(X, width) if X.shape[1] < width else X)
+        X = widen(X, width) if X.shape[1] < width else X
+        if self.content.kernel_type == "precomputed" and hasattr(X, "tocsr"):
+            X = X.toarray()
+        found = model.predict(X)
         if self.classes is None:
             return found
         return np.array([self.classes[k] for k in found], dtype=object)

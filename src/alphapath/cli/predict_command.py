@@ -85,7 +85,9 @@ def read_rows(
                 f"--target is {target!r}, but {path} is a LIBSVM file: its targets come first in "
                 f"each line."
             )
-        X, y, _ = read_svmlight(path, None if facts is None else facts.index_base)
+        X, y, index_base = read_svmlight(path, None if facts is None else facts.index_base)
+        if stored.content.kernel_type == "precomputed" and index_base == 0:
+            X = X[:, 1:]  # LIBSVM has the number of the row itself at index 0
         if facts is not None and facts.index_base is None and X.shape[1] > facts.n_features:
             raise CommandError(
                 f"{path} has {X.shape[1]} features, and the model was trained on "

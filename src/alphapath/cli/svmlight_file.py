@@ -10,9 +10,20 @@ import numpy as np
 from sklearn.datasets import load_svmlight_file
 
 from .failure import CommandError
-from .text_file import LARGEST, Source, fault, is_number, open_bytes, open_text, too_large
+from .text_file import (
+    LARGEST,
+    Source,
+    fault,
+    is_number,
+    lines_of,
+    open_bytes,
+    open_text,
+    too_large,
+    words_of,
+)
 
 ENTRY = re.compile(r"([0-9]+):(\S+)\Z")
+ROW_WITH_QUERY = re.compile(rb"\s*[^\s#]+\s+qid:[+-]?[0-9]+(\s|#|\Z)")
 QUERY = re.compile(r"qid:[+-]?[0-9]+\Z")
 #: Indices of sparse arrays are of 32 bits.
 MAX_INDEX = 2**31 - 2
@@ -20,7 +31,7 @@ MAX_INDEX = 2**31 - 2
 
 def is_svmlight_line(line: str) -> bool:
     """Whether a line has the form `target index:value ...`."""
-    words = line.partition("#")[0].split()
+    words = words_of(line.partition("#")[0])
     return bool(words) and is_number(words[0]) and all(":" in word for word in words[1:])
 
 
@@ -51,20 +62,24 @@ def read_queries(path: Source) -> Any:
 
 
 class Lines:
-    """The lines of a file for scikit-learn's reader, which takes 1_0 for 10."""
+    """The lines of a file for scikit-learn's reader, which takes 1_0 for 10.
+
+    It knows no line ends but those of Unix and Windows, and no byte order mark.
+    """
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        #: Whether any line has one; it may also be in a comment.
-        self.has_underscore = False
+        #: Whether a line has an underscore, which may be in a comment, or an odd query, which the
+        #: reader passes over where queries are not asked for.
+        self.is_odd = False
 
     def read(self, size: int = -1) -> bytes:
         return self._file.read(size)
 
     def __iter__(self) -> Iterator[bytes]:
-        for line in self._file:
-            if b"_" in line:
-                self.has_underscore = True
+        for line in lines_of(self._file):
+            if b"_" in line or (b"qid" in line and not ROW_WITH_QUERY.match(line)):
+                self.is_odd = True
             yield line
 
 
@@ -86,7 +101,7 @@ def load_rows(path: Source, has_queries: bool) -> tuple[Any, Any, Any]:
         )
     except (ValueError, OSError, OverflowError, EOFError):
         is_sound = False
-    if not is_sound or lines.has_underscore:
+    if not is_sound or lines.is_odd:
         find_fault(path)
     if not is_sound:
         raise fault(path, 1, "the file is not in LIBSVM's format")
@@ -98,7 +113,7 @@ def find_fault(path: Source) -> None:
     n_rows = 0
     with open_text(path) as file:
         for number, line in enumerate(file, start=1):
-            words = line.partition("#")[0].split()
+            words = words_of(line.partition("#")[0])
             if not words:
                 continue
             n_rows += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import io
 import math
@@ -27,6 +28,8 @@ LARGEST = 1e150
 GZIP = re.compile(rb"\x1f\x8b")
 BZIP2 = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")
 COMPRESSED = (".gz", ".bz2")
+#: Bytes of a compressed file that are read at a time.
+PIECE = 1 << 16
 
 
 class Stream:
@@ -102,13 +105,25 @@ def open_bytes(path: Source) -> Iterator[IO[bytes]]:
     try:
         packed = path.open("rb") if isinstance(path, Path) else path.open()
         with packed, unpack(path, packed) as file:
+            check_encoding(path, file)
             yield file
     except FileNotFoundError:
         raise CommandError(f"There is no file {path}.") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise CommandError(f"{path} can not be unpacked: {error}.") from None
     except OSError as error:
-        raise CommandError(f"{path} can not be read: {error.strerror or error}.") from None
+        verb = "unpacked" if error.errno is None else "read"  # bzip2's own have no number
+        raise CommandError(f"{path} can not be {verb}: {error.strerror or error}.") from None
+
+
+def check_encoding(path: Source, file: Any) -> None:
+    """Name UTF-16 and UTF-32, of which a reader would only say what it stumbled over."""
+    head = file.peek(4)[:4]
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head:
+        raise CommandError(
+            f"{path} begins with {head.hex(' ')}: it is in UTF-16 or UTF-32, or not a text at all; "
+            f"save it in UTF-8."
+        )
 
 
 def unpack(path: Source, packed: IO[bytes]) -> Any:
@@ -118,11 +133,74 @@ def unpack(path: Source, packed: IO[bytes]) -> Any:
     if GZIP.match(head):
         return gzip.open(packed, "rb")
     if BZIP2.match(head):
-        return bz2.open(packed, "rb")
+        return io.BufferedReader(Bzip2Content(packed))
     if head and isinstance(path, Path) and path.suffix.lower() in COMPRESSED:
         kind = path.suffix.lower()[1:]
         raise CommandError(f"{path} can not be unpacked: its content is not in the format {kind}.")
     return packed
+
+
+class Bzip2Content(io.RawIOBase):
+    """What a bzip2 file holds; the standard library takes a damaged second part for its end."""
+
+    def __init__(self, packed: IO[bytes]) -> None:
+        self._packed = packed
+        self._begin()
+
+    def _begin(self) -> None:
+        self._packed.seek(0)
+        self._unpacker = bz2.BZ2Decompressor()
+        self._place = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._place
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        if offset == 0 and whence == io.SEEK_SET:
+            self._begin()
+        elif (offset, whence) not in ((0, io.SEEK_CUR), (self._place, io.SEEK_SET)):
+            raise io.UnsupportedOperation("The content is read from its beginning.")
+        return self._place
+
+    def readinto(self, buffer: Any) -> int:
+        content = b""
+        while not content:
+            if self._unpacker.eof:
+                packed = self._unpacker.unused_data or self._packed.read(PIECE)
+                if not packed:
+                    return 0
+                self._unpacker = bz2.BZ2Decompressor()
+            else:
+                packed = self._packed.read(PIECE) if self._unpacker.needs_input else b""
+                if self._unpacker.needs_input and not packed:
+                    raise EOFError("it ends in the middle")
+            content = self._unpacker.decompress(packed, len(buffer))
+        buffer[: len(content)] = content
+        self._place += len(content)
+        return len(content)
+
+
+def lines_of(file: IO[bytes]) -> Iterator[bytes]:
+    """Lines that end as on any system, without a byte order mark."""
+    is_first = True
+    for line in file:
+        if is_first:
+            line, is_first = line.removeprefix(codecs.BOM_UTF8), False
+        if b"\r" in line.rstrip(b"\r\n"):
+            yield from line.splitlines(keepends=True)
+        else:
+            yield line
+
+
+def words_of(line: str) -> list[str]:
+    """The words of a line between blanks of ASCII, as C programs tell them."""
+    return [word.decode("utf-8", "replace") for word in line.encode("utf-8", "replace").split()]
 
 
 @contextmanager
@@ -169,7 +247,7 @@ def too_large(word: str) -> str:
 def bad_line(path: Source) -> int:
     """The first line that is not UTF-8."""
     with open_bytes(path) as file:
-        for number, line in enumerate(file, start=1):
+        for number, line in enumerate(lines_of(file), start=1):
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError:

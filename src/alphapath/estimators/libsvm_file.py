@@ -18,6 +18,7 @@ that the header claims. Numbers are written with 17 digits, so a model survives 
 
 from __future__ import annotations
 
+import codecs
 import math
 import re
 from collections.abc import Iterable, Iterator
@@ -52,6 +53,9 @@ MAX_INDEX = 2**31 - 1
 #: Where a model is written to.
 ModelTarget = str | PathLike[str] | IO[str]
 
+#: What no text in ASCII has.
+NOT_TEXT = re.compile(rb"[^\t\n\v\f\r -~]")
+LINE_END = re.compile(r"\r\n|\n|\r")
 INTEGER = re.compile(r"[+-]?[0-9]{1,18}\Z")
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?\Z")
 
@@ -120,14 +124,14 @@ def read_model(path: str | PathLike[str]) -> LibsvmModel:
 
 def parse_model(name: str, content: bytes) -> LibsvmModel:
     """The model in the content of a file; `name` is for errors."""
-    try:
-        text = content.decode("ascii")
-    except UnicodeDecodeError as error:
+    content = content.removeprefix(codecs.BOM_UTF8)
+    strange = NOT_TEXT.search(content)
+    if strange is not None:
         raise ModelFileError(
-            f"{name} is not a LIBSVM model file: byte {error.start} is "
-            f"{error.object[error.start]:#04x}, and the file must be ASCII text."
-        ) from None
-    return ModelReader(name, text.split("\n")).read()
+            f"{name} is not a LIBSVM model file: byte {strange.start()} is {strange[0][0]:#04x}, "
+            f"and the file must be ASCII text."
+        )
+    return ModelReader(name, LINE_END.split(content.decode("ascii"))).read()
 
 
 class ModelReader:
