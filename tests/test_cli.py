@@ -241,7 +241,7 @@ def test_what_is_wrong_is_one_sentence(
 
 
 def test_files_that_are_no_text(run: Run, folder: Path) -> None:
-    Path("a.svm").write_bytes(b"\xff\xfe\x00")
+    Path("a.svm").write_bytes(b"\xff\x01\x02\x03")
     assert "line 1: this is not a text file" in run("fit", "a.svm")[2]
     Path("a.svm.gz").write_bytes(b"1 1:1\n")
     assert "can not be" in run("fit", "a.svm.gz")[2]
