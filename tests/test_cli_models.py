@@ -327,6 +327,45 @@ def test_a_full_disk_keeps_the_old_model_and_its_facts(
     assert sorted((path.name, path.read_bytes()) for path in Path().iterdir()) == before
 
 
+class Killed(BaseException):
+    """The process is gone: nothing is tidied up."""
+
+
+@pytest.mark.parametrize("step", range(6))
+def test_a_kill_leaves_a_model_or_a_refusal(
+    step: int, iris: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At each step of writing the two files: the old answers, the new ones, or a sentence."""
+    assert iris("fit", "iris.csv", "--scale", "standard", "-c", "0.01", "--model", "new")[0] == 0
+    new = iris("predict", "iris.csv", "new")[1].encode()
+    assert new != right()
+    count = itertools.count()
+
+    def dying(action: Any) -> Any:
+        def act(*given: Any) -> Any:
+            if next(count) >= step:
+                raise Killed
+            return action(*given)
+
+        return act
+
+    with monkeypatch.context() as patched:
+        for name in ("make_temporary", "fill"):
+            patched.setattr(output_files, name, dying(getattr(output_files, name)))
+        patched.setattr(output_files.os, "replace", dying(os.replace))
+        patched.setattr(Path, "unlink", dying(Path.unlink))
+        with pytest.raises(Killed):
+            iris("fit", "iris.csv", "--scale", "standard", "-c", "0.01", "--model", "iris.model")
+    code, printed, errors = iris("predict", "iris.csv", "iris.model")
+    if step < 5:
+        assert printed.encode() == right()
+    else:
+        assert (code, printed) == (2, "")
+        assert "belongs to another model" in errors
+    assert iris("fit", "iris.csv", "--scale", "minmax", "-c", "10")[0] == 0
+    assert iris("predict", "iris.csv", "iris.model")[1].encode() == right()
+
+
 def test_a_link_to_a_model_is_used_as_the_model(iris: Run) -> None:
     Path("links").mkdir()
     Path("links/current").symlink_to("../iris.model")

@@ -168,10 +168,47 @@ def test_a_path_in_a_file_is_of_its_data(tmp_path: Any) -> None:
     with pytest.raises(ValueError, match="of other labels, targets or epsilon"):
         Path.load(tmp_path / "r.npz", SVR(gamma=0.1, epsilon=0.2).to_problem(X, y))
     with np.load(tmp_path / "path.npz") as file:
-        kept = {name: file[name] for name in file.files if not name.startswith("problem_")}
-    np.savez(tmp_path / "old.npz", **kept)
-    with pytest.raises(ValueError, match="does not say of which data"):
-        Path.load(tmp_path / "old.npz", model.to_problem(X, y))
+        kept = {name: file[name] for name in file.files}
+    for changes, words in (
+        ({"checksum": None}, "has no checksum"),
+        ({"tau": kept["tau"][:-1]}, "not those that were written"),
+        ({"beta": kept["beta"] + 1e-12}, "not those that were written"),
+        ({"places": None}, "not those that were written"),
+    ):
+        changed = {key: value for key, value in (kept | changes).items() if value is not None}
+        np.savez(tmp_path / "bad.npz", **changed)
+        with pytest.raises(ValueError, match=words):
+            Path.load(tmp_path / "bad.npz", model.to_problem(X, y))
+
+
+def test_damaged_files_of_paths_are_refused(tmp_path: Any) -> None:
+    """Whatever bytes change or are missing: the same path or a sentence."""
+    X, y = two_classes("generated")
+    problem, file = SVC(gamma=0.1).to_problem(X, y), tmp_path / "path.npz"
+    c_path(SVC(gamma=0.1), X, y, 0.1, 1.0).save(file)
+    content, expected = file.read_bytes(), Path.load(file, problem).beta_at(0.5)
+    rng = np.random.default_rng(0)
+    n_refused = 0
+    for _ in range(150):
+        changed = bytearray(content)
+        for place in rng.integers(0, len(content), int(rng.integers(1, 4))):
+            changed[place] = int(rng.integers(256))
+        if rng.random() < 0.2:
+            del changed[int(rng.integers(len(content))) :]
+        file.write_bytes(changed)
+        try:
+            found = Path.load(file, problem)
+        except ValueError as error:
+            n_refused += "is no file of a path" in str(error)
+        else:
+            assert_array_equal(found.beta_at(0.5), expected)
+    assert n_refused > 100
+    for text in (b"", b"hello", b"PK\x03\x04", b"\x93NUMPY\x01\x00"):
+        file.write_bytes(text)
+        with pytest.raises(ValueError, match="is no file of a path"):
+            Path.load(file, problem)
+    with pytest.raises(FileNotFoundError):
+        Path.load(tmp_path / "none.npz", problem)
 
 
 def test_bad_arguments() -> None:

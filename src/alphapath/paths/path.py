@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 from .. import _core
 from ..kernels.limits import check_decision_values
 from ..optimality import snap_to_box
-from ..output_files import write_arrays
 from ..problem import FloatArray, Problem
 from ..solution import Solution, Status, make_solution
 from ..solvers import smo
-from .stored_problem import check_problem, describe_problem
+from .stored_problem import check_problem, describe_problem, load_arrays, save_arrays
 from .validation import ValidationCurve, make_curve
 from .walker import Place, judge, polish
 
@@ -269,13 +268,12 @@ class Path:
         gaps = np.array(self.gaps, dtype=float).reshape(-1, 2)
         arrays.update(c0=self.c0, dc=self.dc, places=self.places, gaps=gaps, numbers=numbers)
         arrays |= describe_problem(self.problem.kernel, facts_of(self.problem))
-        write_arrays(path, {"name": np.array(self.name), **arrays})
+        save_arrays(path, {"name": np.array(self.name), **arrays})
 
     @classmethod
     def load(cls, path: str | PathLike[str], problem: Problem) -> Path:
         """Read a path back; `problem` is that of the same data (`estimator.to_problem(X, y)`)."""
-        with np.load(path, allow_pickle=False) as file:
-            stored = {key: file[key] for key in file.files}
+        stored = load_arrays(path)
         check_problem(path, stored, problem.kernel, facts_of(problem))
         start, end, n_events, n_fallbacks = stored["numbers"].tolist()
         return cls(

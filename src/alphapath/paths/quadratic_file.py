@@ -8,10 +8,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..output_files import write_arrays
 from ..problem import FloatArray, Problem
 from .quadratic_loss import QuadraticModel
-from .stored_problem import check_problem, describe_problem
+from .stored_problem import check_problem, describe_problem, load_arrays, save_arrays
 
 #: What is kept as it is in the native path, by name.
 ARRAYS = (
@@ -85,18 +84,14 @@ def write_path(
     arrays |= {"classes": np.array(classes.tolist()), "y_signs": model.y_signs}
     arrays |= {"weights": model.weights, "loss": np.array(model.loss)}
     arrays |= describe_problem(model.view, model.y_signs)
-    if isinstance(path, str | PathLike):
-        write_arrays(path, arrays)
-    else:
-        np.savez_compressed(path, **arrays)
+    save_arrays(path, arrays)
 
 
 def read_path(
     path: str | PathLike[str] | IO[bytes], problem: Problem
 ) -> tuple[QuadraticModel, NDArray[Any], StoredPath]:
     """The model on the kernel of `problem`, the classes and the stored path."""
-    with np.load(path, allow_pickle=False) as file:
-        stored = {key: file[key] for key in file.files}
+    stored = load_arrays(path)
     view: Any = problem.kernel
     check_problem(path, stored, view, np.sign(problem.targets))
     y_signs: FloatArray = stored["y_signs"]

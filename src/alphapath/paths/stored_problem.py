@@ -1,17 +1,68 @@
-"""What a stored path keeps of its problem, so that it is not continued on other data."""
+"""Files of paths: whole or refused, and tied to the problem, so that none is used on other data."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
-from typing import Any
+from os import PathLike
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..output_files import write_arrays
 from ..problem import FloatArray
 
 #: Kernel values may be in single precision, and come from another machine.
 ROUNDING = 1e-6
+
+
+def save_arrays(path: str | PathLike[str] | IO[bytes], arrays: Mapping[str, Any]) -> None:
+    """Write an .npz file with a checksum of all its arrays."""
+    values = {name: np.asarray(value) for name, value in arrays.items()}
+    values["checksum"] = np.array(checksum(values))
+    if isinstance(path, str | PathLike):
+        write_arrays(path, values)
+    else:
+        np.savez_compressed(path, **values)  # type: ignore[arg-type]
+
+
+def load_arrays(path: str | PathLike[str] | IO[bytes]) -> dict[str, NDArray[Any]]:
+    """What `save_arrays` wrote; a file that is damaged, or of something else, is refused."""
+    if isinstance(path, str | PathLike):
+        with open(path, "rb") as file:
+            stored = read_arrays(file, path)
+    else:
+        stored = read_arrays(path, "the stream")
+    known = stored.pop("checksum", None)
+    if known is None:
+        raise refuse(path, "it has no checksum, and may be of an older version")
+    if str(known) != checksum(stored):
+        raise refuse(path, "its arrays are not those that were written")
+    return stored
+
+
+def read_arrays(file: IO[bytes], name: Any) -> dict[str, NDArray[Any]]:
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            return {key: arrays[key] for key in arrays.files}
+    except Exception as error:  # numpy and zipfile raise much
+        raise refuse(name, f"{error}" or "it is damaged") from None
+
+
+def refuse(path: Any, what: str) -> ValueError:
+    return ValueError(f"{path} is no file of a path: {what.rstrip('.')}. Save the path again.")
+
+
+def checksum(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """The SHA-256 of names, types, shapes and values."""
+    state = hashlib.sha256()
+    for name in sorted(arrays):
+        value = arrays[name]
+        head = repr((name, value.dtype.str, value.shape)).encode("utf-8", "backslashreplace")
+        state.update(len(head).to_bytes(8, "little") + head)
+        state.update(np.ascontiguousarray(value).tobytes())
+    return state.hexdigest()
 
 
 def describe_problem(view: Any, facts: FloatArray) -> dict[str, NDArray[Any]]:
@@ -30,12 +81,8 @@ def check_problem(
 ) -> None:
     """Refuse the path of other rows, labels or kernel parameters."""
     own = describe_problem(view, facts)
-    for name in own:
-        if name not in stored:
-            raise ValueError(
-                f"{path} does not say of which data its path is; it was written by an older "
-                f"version or is no path. Follow the path again."
-            )
+    if not own.keys() <= stored.keys():
+        raise refuse(path, "it does not say of which data its path is")
     n = stored["problem_sums"].size
     if n != view.n:
         raise ValueError(
