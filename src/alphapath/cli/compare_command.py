@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from ..model_selection import SVMSearchCV
 from ..report.html_parts import params_text, seconds_text
 from . import options as opt
-from .cv_command import KINDS, make_folds
+from .cv_command import SUPERVISED, make_folds
 from .data import read_data
 from .facts import describe, warn_of_facts
 from .failure import DIFFERENT
@@ -37,7 +37,7 @@ LARGE_C = 2.0**11
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     opt.add_data(parser)
-    opt.add_model(parser, KINDS)
+    opt.add_model(parser, SUPERVISED)
     add_grid(parser, log2_c=(-5.0, 15.0, 4.0), log2_g=(-15.0, 3.0, 4.0))
     opt.add_folds(parser)
     opt.add_json(parser)

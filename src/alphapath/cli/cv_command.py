@@ -23,12 +23,12 @@ from .scaling import FeatureScaler
 
 HELP = "cross-validate one SVM"
 EXAMPLE = "alphapath cv train.svm -c 10 -g 0.05 -v 10"
-KINDS = {"0": "c-svc", "3": "epsilon-svr"}
+SUPERVISED = {"0": "c-svc", "3": "epsilon-svr"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     opt.add_data(parser)
-    opt.add_model(parser, KINDS)
+    opt.add_model(parser, SUPERVISED)
     opt.add_c_and_gamma(parser)
     opt.add_folds(parser)
     opt.add_run(parser)

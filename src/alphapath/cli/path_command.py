@@ -21,7 +21,7 @@ from ..report.html import render_curve
 from ..report.html_parts import seconds_text
 from ..report.validation_display import SCORE_NAMES
 from . import options as opt
-from .cv_command import KINDS, make_folds
+from .cv_command import SUPERVISED, make_folds
 from .data import Data, read_data
 from .facts import describe, warn_of_facts
 from .failure import CommandError
@@ -39,7 +39,7 @@ N_SHOWN = 5
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     opt.add_data(parser)
-    opt.add_model(parser, KINDS)
+    opt.add_model(parser, SUPERVISED)
     parser.add_argument("-g", dest="gamma", type=positive, help="gamma (default 1 / features)")
     parser.add_argument(
         "--along",

@@ -24,7 +24,7 @@ from ..report.html_parts import n_splits, params_text, seconds_text
 from ..report.record import record_search
 from ..report.validation_display import SCORE_NAMES
 from . import options as opt
-from .cv_command import KINDS, make_folds
+from .cv_command import SUPERVISED, make_folds
 from .data import Data, read_data
 from .facts import certificate_of, describe, warn_of_facts
 from .failure import INTERRUPTED, REFUSED
@@ -41,7 +41,7 @@ N_SHOWN = 10
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     opt.add_data(parser)
-    opt.add_model(parser, KINDS)
+    opt.add_model(parser, SUPERVISED)
     add_grid(parser)
     opt.add_folds(parser)
     opt.add_run(parser)
