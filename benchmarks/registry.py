@@ -53,6 +53,9 @@ BENCHMARKS = {
     "many_classes": Benchmark(
         "many_classes", "fits, folds and grids of many classes against scikit-learn", True
     ),
+    "sklearn_loops": Benchmark(
+        "sklearn_loops", "small fits inside scikit-learn's own loops, by both libraries", True
+    ),
     "search_plans": Benchmark("search_plans", "plans of a search with one value of C", True),
     "one_class_grid": Benchmark(
         "one_class_grid", "a grid of OneClassMaxMinOver by every plan and solver", True
