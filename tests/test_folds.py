@@ -21,6 +21,7 @@ from alphapath.kernels import KernelStore, Rbf
 from alphapath.search import chain as chain_module
 from alphapath.search import parents as parents_module
 from alphapath.search import solve_folds
+from alphapath.search.chain import FoldChain, Limits
 from alphapath.search.parents import COLD, FULL, make_plan, nearest_earlier
 from alphapath.search.work import estimate_work
 from alphapath.seeds import SEEDS
@@ -148,7 +149,8 @@ def test_plans() -> None:
     assert make_plan(ten, mask_of, "auto", False, 50).parents == dict.fromkeys(ten, FULL)
     assert make_plan(nine, mask_of, "auto", True, 50).parents == dict.fromkeys(nine, FULL)
     chain = {h: h - 1 if h else COLD for h in nine}
-    assert make_plan(nine, mask_of, "auto", False, 50).parents == chain
+    star = {h: 0 if h else COLD for h in nine}  # equally near, and none waits for another
+    assert make_plan(nine, mask_of, "auto", False, 50).parents == star
     assert make_plan(nine, mask_of, "sir", False, 50).parents == chain
     assert make_plan(nine, mask_of, "top", False, 50).parents == dict.fromkeys(nine, FULL)
     assert make_plan(nine, mask_of, "none", True, 50).parents == dict.fromkeys(nine, COLD)
@@ -156,14 +158,33 @@ def test_plans() -> None:
         make_plan(nine, mask_of, "sire", False, 50)
 
 
+def test_folds_of_a_wave_wait_for_earlier_ones_alone() -> None:
+    problem = problem_of()
+    masks = as_masks(KFold(7), problem.n)
+
+    def waves(seeding: str, size: int) -> list[list[int]]:
+        plan = make_plan(range(7), masks.__getitem__, seeding, False, size)
+        return FoldChain(problem.with_held_out, plan, Limits()).waves
+
+    everybody = list(range(7))
+    assert waves("none", 50) == [everybody]
+    assert waves("top", 50) == [everybody]
+    assert waves("sir", 50) == [[h] for h in everybody]
+    assert waves("auto", 50) == [[0], everybody[1:]]
+    assert waves("auto", 5000) == [[0], [1, 2], [3, 4, 5, 6]]  # then the seed is judged
+    assert waves("decremental", 50) == [[0], everybody[1:]]
+
+
 def test_overlapping_folds_begin_from_the_nearest() -> None:
     masks = as_masks(RepeatedKFold(n_splits=4, n_repeats=5, random_state=0), 40)
-    parents = nearest_earlier(range(20), masks.__getitem__)
+    latest = nearest_earlier(range(20), masks.__getitem__)
+    first = nearest_earlier(range(20), masks.__getitem__, prefers_first=True)
     for h in range(1, 20):
         distances = [int(np.sum(masks[h] != masks[j])) for j in range(h)]
-        assert distances[parents[h]] == min(distances)
-        assert all(d > min(distances) for d in distances[parents[h] + 1 :])
-    assert any(parent < h - 1 for h, parent in parents.items() if h)
+        assert distances[latest[h]] == distances[first[h]] == min(distances)
+        assert all(d > min(distances) for d in distances[latest[h] + 1 :])
+        assert all(d > min(distances) for d in distances[: first[h]])
+    assert any(parent < h - 1 for h, parent in latest.items() if h)
 
 
 def test_the_full_solution_is_used_and_returned() -> None:
@@ -219,8 +240,7 @@ def test_an_exception_keeps_the_folds_done(n_jobs: int, monkeypatch: pytest.Monk
     problem = problem_of()
     masks = as_masks(KFold(6), problem.n)
     monkeypatch.setattr(parents_module, "FEW_INSTANCES", 0)
-    # One after the other, the folds until the seeds are judged are one call; else each is one.
-    n_calls, n_done = {1: (1, 3), 2: (4, 4)}[n_jobs]
+    n_calls, n_done = 1, 3  # the folds until the seeds are judged are one call
 
     def limited(*args: Any, **options: Any) -> Any:
         nonlocal n_calls

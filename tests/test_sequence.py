@@ -142,6 +142,38 @@ def test_a_step_depends_on_its_parent_alone() -> None:
     check_optimal(together, 1e-3)
 
 
+@pytest.mark.parametrize("kind", ["star", "chain", "cold"])
+def test_bits_do_not_depend_on_the_threads(kind: str) -> None:
+    problem = a_problem(10.0)
+    n_folds = 12
+    weights = fold_weights(problem, n_folds)
+    parents = {
+        "star": np.where(np.arange(n_folds) > 0, 0, -1),
+        "chain": np.arange(n_folds) - 1,
+        "cold": np.full(n_folds, -1),
+    }[kind]
+    seeds = ["cold" if parent < 0 else "greedy" for parent in parents]
+    steps = Steps(np.arange(n_folds), np.ones(n_folds), parents, seeds)
+    one, *others = (
+        solve_sequence(problem, weights, steps, limits=Limits(), n_threads=n) for n in (1, 2, 3, 20)
+    )
+    check_optimal(one, 1e-3)
+    for other in others:
+        for name in ("beta", "gradient", "bias", "n_iter", "kkt_violation"):
+            assert np.array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_what_the_time_limit_cuts_is_missing_on_threads() -> None:
+    problem = a_problem(10.0)
+    weights = fold_weights(problem, 12)
+    steps = Steps(np.arange(12), np.ones(12), np.full(12, -1), ["cold"] * 12)
+    found = solve_sequence(
+        problem, weights, steps, limits=Limits(), total_time_limit=1e-9, n_threads=3
+    )
+    assert len(found) < 12
+    assert not found.is_interrupted
+
+
 def test_what_the_time_limit_cuts_is_missing() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1500, 10))

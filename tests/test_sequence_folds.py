@@ -98,7 +98,6 @@ def test_which_folds_go_at_once(runs: list[SequenceRun]) -> None:
         {"return_estimator": True},
         {"scoring": "roc_auc"},
         {"scoring": ["accuracy", "f1_macro"]},
-        {"n_jobs": 2},
         {"seeding": "sir"},
     ):
         cross_validate(model, X, y, **({"cv": splits} | options))
@@ -112,7 +111,8 @@ def test_which_folds_go_at_once(runs: list[SequenceRun]) -> None:
     assert not runs
     cross_validate(model, X, y, cv=splits, scoring="accuracy")
     cross_validate(SVR(gamma=0.1), X, X[:, 0], cv=4)
-    assert len(runs) == 2
+    cross_validate(model, X, y, cv=splits, n_jobs=2)
+    assert len(runs) == 3
 
 
 def test_a_refused_fold_is_not_entered_at_once(runs: list[SequenceRun]) -> None:

@@ -72,10 +72,12 @@ template <std::vector<double> SolveResult::* member> auto matrix_of(const Result
   return to_numpy(std::move(values), {results.size(), n});
 }
 
-nb::typed<nb::dict, nb::str, nb::object>
-solve(const HeldFamily& held, const Indices& rows, const Vector& factors, const Indices& parents,
-      const Indices& seeds, const Matrix& known_beta, const Matrix& known_gradient,
-      const SolveOptions& options, double total_time_limit, HeldWorkspace* given) {
+nb::typed<nb::dict, nb::str, nb::object> solve(const HeldFamily& held, const Indices& rows,
+                                               const Vector& factors, const Indices& parents,
+                                               const Indices& seeds, const Matrix& known_beta,
+                                               const Matrix& known_gradient,
+                                               const SolveOptions& options, double total_time_limit,
+                                               HeldWorkspace* given, std::size_t n_threads) {
   const std::vector<Step> steps = read_steps(rows, factors, parents, seeds, held.weights.shape(0));
   std::vector<SolveResult> known =
       read_known(known_beta, known_gradient, held.family.kernel.size());
@@ -86,7 +88,7 @@ solve(const HeldFamily& held, const Indices& rows, const Vector& factors, const 
       given != nullptr ? given->workspace : own.emplace(held.kernel).workspace;
   const Results results = run_watched(options, [&](const SolveOptions& watched) {
     return solve_sequence(held.family, steps, std::move(known), watched, total_time_limit,
-                          workspace);
+                          workspace, n_threads);
   });
   nb::dict columns = as_columns(results);
   columns["beta"] = matrix_of<&SolveResult::beta>(results);
@@ -107,7 +109,7 @@ void bind_sequence(nb::module_& m) {
   m.def("solve_sequence", &solve, nb::arg("family"), nb::arg("rows"), nb::arg("factors"),
         nb::arg("parents"), nb::arg("seeds"), nb::arg("known_beta"), nb::arg("known_gradient"),
         nb::arg("options"), nb::arg("total_time_limit") = 0.0,
-        nb::arg("workspace").none() = nb::none(),
+        nb::arg("workspace").none() = nb::none(), nb::arg("n_threads") = 1,
         "Solve steps in order, each from an earlier one; a dictionary of arrays.");
   m.def("near_size", &near_size, nb::arg("n_free"), nb::arg("n"),
         "How many of n instances a fold begins with; 0 for all.");

@@ -13,7 +13,7 @@ namespace {
 
 class Pieces {
 public:
-  Pieces(std::size_t n, const Piece& piece) : n_(n), piece_(piece) {}
+  Pieces(std::size_t n, const WorkPiece& piece) : n_(n), piece_(piece) {}
 
   void work(std::size_t worker, Watch* watch) {
     try {
@@ -37,7 +37,7 @@ public:
 
 private:
   std::size_t n_;
-  const Piece& piece_;
+  const WorkPiece& piece_;
   std::atomic<std::size_t> next_{0};
   std::atomic<bool> is_stopped_{false};
   std::mutex mutex_;
@@ -46,7 +46,7 @@ private:
 
 } // namespace
 
-void for_each_piece(std::size_t n, const Team& team, const Piece& piece) {
+void for_each_piece(std::size_t n, const Team& team, const WorkPiece& piece) {
   Pieces pieces(n, piece);
   const std::size_t n_helpers = std::min(std::max<std::size_t>(team.n_threads, 1), n);
   std::vector<std::jthread> helpers;

@@ -21,7 +21,7 @@ struct Team {
 
 /// Calls piece(i, worker) for i = 0, ..., n - 1 in any order on team.n_threads threads at most;
 /// `worker` < max(1, team.n_threads) numbers the thread, for scratch of its own.
-using Piece = std::function<void(std::size_t i, std::size_t worker)>;
-void for_each_piece(std::size_t n, const Team& team, const Piece& piece);
+using WorkPiece = std::function<void(std::size_t i, std::size_t worker)>;
+void for_each_piece(std::size_t n, const Team& team, const WorkPiece& piece);
 
 } // namespace alphapath

@@ -4,10 +4,13 @@
 
 #include "face.hpp"
 #include "near_set.hpp"
+#include "parallel.hpp"
 #include "smo.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <memory>
 #include <utility>
 
 namespace alphapath {
@@ -115,10 +118,15 @@ struct SequenceWorkspace::Parts {
   ParentFactor parent_factor;
 };
 
-SequenceWorkspace::SequenceWorkspace(const KernelRows& kernel)
-    : parts_(std::make_unique<Parts>(kernel)) {}
+SequenceWorkspace::SequenceWorkspace(const KernelRows& kernel) : kernel_(kernel) {}
 
 SequenceWorkspace::~SequenceWorkspace() = default;
+
+SequenceWorkspace::Parts& SequenceWorkspace::parts(std::size_t k) {
+  while (parts_.size() <= k)
+    parts_.push_back(std::make_unique<Parts>(kernel_));
+  return *parts_[k];
+}
 
 namespace {
 
@@ -130,7 +138,8 @@ public:
     workspace_.scope.assign(family.scope.begin(), family.scope.end());
   }
 
-  StepResult solve(std::size_t k, std::span<const StepResult> done, const SolveOptions& options) {
+  /// `begin` is the solution of the step's parent; null where it has none.
+  StepResult solve(std::size_t k, const SolveResult* begin, const SolveOptions& options) {
     const Step& step = steps_[k];
     const bool is_alone = (k == 0 || steps_[k - 1].row != step.row) &&
                           (k + 1 == steps_.size() || steps_[k + 1].row != step.row);
@@ -144,7 +153,7 @@ public:
       return {solve_smo(problem, std::nullopt, options, workspace_), Seed::cold, 0};
     }
 
-    const SolveResult& parent = done[static_cast<std::size_t>(step.parent)].solve;
+    const SolveResult& parent = *begin;
     const Step& parent_step = steps_[static_cast<std::size_t>(step.parent)];
     if (step.parent != std::exchange(parent_box_step_, step.parent))
       parent_box_ = step.parent == last_step ? std::move(last_box) : Box(family_, parent_step);
@@ -239,33 +248,142 @@ private:
 
 } // namespace
 
-std::vector<StepResult> solve_sequence(const Family& family, std::span<const Step> steps,
-                                       std::vector<SolveResult> known, const SolveOptions& options,
-                                       double total_time_limit, SequenceWorkspace& workspace) {
-  Watch watch(total_time_limit, options.wants_stop);
-  Sequence sequence(family, steps, workspace.parts());
-  const std::size_t n_known = known.size();
-  std::vector<StepResult> done;
-  done.reserve(steps.size());
-  for (SolveResult& solution : known)
-    done.push_back({std::move(solution), Seed::cold, 0});
-  SolveOptions each = options;
+namespace {
+
+// Seconds that the steps of a wave are to take together before they are worth a thread.
+constexpr double worth_a_thread = 2e-4;
+
+/// The steps by what they wait for: those of a wave have their parents in earlier ones.
+std::vector<std::vector<std::size_t>> arrange_waves(std::span<const Step> steps,
+                                                    std::size_t n_known) {
+  std::vector<std::vector<std::size_t>> waves;
+  std::vector<std::size_t> wave_of(steps.size(), 0); // one more, so that 0 is for what is known
   for (std::size_t k = n_known; k < steps.size(); ++k) {
-    if (watch.should_stop())
-      break;
-    if (total_time_limit > 0) {
-      const double left = std::max(total_time_limit - watch.seconds(), 1e-9);
+    const std::int64_t parent = steps[k].parent;
+    const std::size_t wave = parent < 0 ? 0 : wave_of[static_cast<std::size_t>(parent)];
+    wave_of[k] = wave + 1;
+    if (waves.size() <= wave)
+      waves.resize(wave + 1);
+    waves[wave].push_back(k);
+  }
+  return waves;
+}
+
+/// Solves steps in order or, on several threads, wave by wave.
+class SequenceRun {
+public:
+  SequenceRun(const Family& family, std::span<const Step> steps, std::vector<SolveResult> known,
+              const SolveOptions& options, double total_time_limit, SequenceWorkspace& workspace)
+      : steps_(steps), n_known_(known.size()), options_(options), limit_(total_time_limit),
+        family_(family), workspace_(workspace), watch_(total_time_limit, options.wants_stop),
+        done_(steps.size()), is_done_(steps.size(), 0) {
+    for (std::size_t k = 0; k < n_known_; ++k) {
+      done_[k] = {std::move(known[k]), Seed::cold, 0};
+      is_done_[k] = 1;
+    }
+    add_sequence();
+  }
+
+  void run_in_order() {
+    for (std::size_t k = n_known_; k < steps_.size() && !watch_.should_stop(); ++k)
+      if (!solve(k, 0, options_))
+        return;
+  }
+
+  void run_in_waves(std::size_t n_threads) {
+    while (sequences_.size() < n_threads)
+      add_sequence();
+    SolveOptions helper = options_, leader = options_; // only the caller's thread may ask
+    helper.wants_stop = [this] { return is_stopped_.load(); };
+    leader.wants_stop = [this] {
+      if (options_.wants_stop && options_.wants_stop())
+        is_stopped_ = true;
+      return is_stopped_.load();
+    };
+    for (const std::vector<std::size_t>& wave : arrange_waves(steps_, n_known_)) {
+      const double expected = mean_seconds() * static_cast<double>(wave.size());
+      const std::size_t n_workers = expected < worth_a_thread ? 1 : n_threads;
+      for_each_piece(wave.size(), {n_workers, nullptr}, [&](std::size_t at, std::size_t worker) {
+        if (worker == 0 && watch_.should_stop()) // a solve may be too short to ask
+          is_stopped_ = true;
+        if (!is_stopped_ && !solve(wave[at], worker, worker == 0 ? leader : helper))
+          is_stopped_ = true;
+      });
+      if (is_stopped_)
+        return;
+    }
+  }
+
+  /// The steps before the first that was not solved.
+  std::vector<StepResult> results() {
+    const auto cut = std::find(is_done_.begin(), is_done_.end(), 0);
+    done_.resize(static_cast<std::size_t>(cut - is_done_.begin()));
+    done_.erase(done_.begin(), done_.begin() + static_cast<std::ptrdiff_t>(n_known_));
+    return std::move(done_);
+  }
+
+private:
+  void add_sequence() {
+    sequences_.push_back(
+        std::make_unique<Sequence>(family_, steps_, workspace_.parts(sequences_.size())));
+  }
+
+  /// False where the solve was cut short.
+  bool solve(std::size_t k, std::size_t worker, const SolveOptions& options) {
+    SolveOptions each = options;
+    if (limit_ > 0) {
+      const double left = std::max(limit_ - watch_.seconds(), 1e-9);
       each.time_limit = options.time_limit > 0 ? std::min(options.time_limit, left) : left;
     }
-    StepResult result = sequence.solve(k, done, each);
-    const bool is_cut = result.solve.status == Status::interrupted ||
-                        (result.solve.status == Status::time_limit && watch.should_stop());
-    if (is_cut)
-      break;
-    done.push_back(std::move(result));
+    const std::int64_t parent = steps_[k].parent;
+    const SolveResult* begin =
+        parent < 0 ? nullptr : &done_[static_cast<std::size_t>(parent)].solve;
+    StepResult result = sequences_[worker]->solve(k, begin, each);
+    const Status status = result.solve.status;
+    if (status == Status::interrupted ||
+        (status == Status::time_limit && limit_ > 0 && watch_.seconds() >= limit_))
+      return false;
+    done_[k] = std::move(result);
+    is_done_[k] = 1;
+    return true;
   }
-  done.erase(done.begin(), done.begin() + static_cast<std::ptrdiff_t>(n_known));
-  return done;
+
+  /// Of a step that was solved; more than is worth a thread where none was.
+  double mean_seconds() const {
+    double sum = 0;
+    std::size_t count = 0;
+    for (std::size_t k = n_known_; k < done_.size(); ++k) {
+      count += is_done_[k] != 0;
+      sum += is_done_[k] != 0 ? done_[k].solve.solve_time + done_[k].seed_time : 0;
+    }
+    return count == 0 ? worth_a_thread : sum / static_cast<double>(count);
+  }
+
+  std::span<const Step> steps_;
+  std::size_t n_known_;
+  const SolveOptions& options_;
+  double limit_;
+  const Family& family_;
+  SequenceWorkspace& workspace_;
+  Watch watch_;
+  std::vector<StepResult> done_;
+  std::vector<char> is_done_;
+  std::vector<std::unique_ptr<Sequence>> sequences_; // one a thread
+  std::atomic<bool> is_stopped_{false};
+};
+
+} // namespace
+
+std::vector<StepResult> solve_sequence(const Family& family, std::span<const Step> steps,
+                                       std::vector<SolveResult> known, const SolveOptions& options,
+                                       double total_time_limit, SequenceWorkspace& workspace,
+                                       std::size_t n_threads) {
+  SequenceRun run(family, steps, std::move(known), options, total_time_limit, workspace);
+  if (n_threads > 1)
+    run.run_in_waves(n_threads);
+  else
+    run.run_in_order();
+  return run.results();
 }
 
 } // namespace alphapath

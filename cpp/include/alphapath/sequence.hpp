@@ -58,18 +58,23 @@ public:
   SequenceWorkspace& operator=(const SequenceWorkspace&) = delete;
 
   struct Parts;
-  Parts& parts() { return *parts_; }
+  /// What thread number k has of it.
+  Parts& parts(std::size_t k);
 
 private:
-  std::unique_ptr<Parts> parts_;
+  const KernelRows& kernel_;
+  std::vector<std::unique_ptr<Parts>> parts_;
 };
 
 /// The steps in order, as many as the limits allow: options.time_limit holds for each of them,
 /// `total_time_limit` (0: none) for all together. A step that was cut short by the latter or by an
 /// interrupt is not returned. The first steps may be `known`: their solutions are there and are
-/// not returned. A step depends on its parent alone, not on what else is in the sequence.
+/// not returned. A step depends on its parent alone, not on what else is in the sequence, so steps
+/// that do not wait for each other are solved on `n_threads` threads, each with copies of kernel
+/// rows of its own.
 std::vector<StepResult> solve_sequence(const Family& family, std::span<const Step> steps,
                                        std::vector<SolveResult> known, const SolveOptions& options,
-                                       double total_time_limit, SequenceWorkspace& workspace);
+                                       double total_time_limit, SequenceWorkspace& workspace,
+                                       std::size_t n_threads = 1);
 
 } // namespace alphapath

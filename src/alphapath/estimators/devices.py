@@ -13,7 +13,9 @@ DEVICES = ("cpu", "cuda", "auto")
 SMALLEST = 10_000
 
 
-def make_store(X: Any, memory_limit: Any, device: str) -> KernelStore | DeviceStore:
+def make_store(
+    X: Any, memory_limit: Any, device: str, n_threads: int = 1
+) -> KernelStore | DeviceStore:
     """The store of X on the device that `device` names.
 
     Parameters
@@ -23,10 +25,12 @@ def make_store(X: Any, memory_limit: Any, device: str) -> KernelStore | DeviceSt
         Bytes for kernels on that device.
     device : {"cpu", "cuda", "auto"}
         "auto" takes the GPU for 10,000 rows or more where there is one.
+    n_threads : int
+        That compute a matrix on the processor.
     """
     if is_on_gpu(device, X.shape[0]):
         return DeviceStore(X, memory_limit=memory_limit)
-    return KernelStore(X, memory_limit=memory_limit)
+    return KernelStore(X, memory_limit=memory_limit, n_threads=n_threads)
 
 
 def is_on_gpu(device: str, n: int) -> bool:

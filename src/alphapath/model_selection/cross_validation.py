@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn import get_config
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
@@ -79,7 +80,8 @@ def cross_validate(
     cv : int, splitter or iterable of (train, test), default=None
         As in scikit-learn; None is 5 folds.
     n_jobs : int or None, default=None
-        Threads, by joblib; the results do not depend on it.
+        Threads, as joblib counts them, for kernels and for folds that do not wait for each other;
+        the results do not depend on it.
     params : dict, default=None
         {"sample_weight": array of shape (n_samples,)} or nothing; for a Pipeline as
         "step__parameter", or by metadata routing.
@@ -88,9 +90,10 @@ def cross_validate(
         on all data (to rounding, whatever `tol`; kernel in float64). "avg", "top" and "greedy"
         begin from the solution on all data; the others from the last fold or, where folds overlap
         (repeated or shuffled cross-validation), from the nearest one solved before. "auto" is
-        "greedy": from all data for ten folds or more, else from the nearest fold; it goes on from
-        zero where the first folds show that this is cheaper. A smooth SVM knows "auto", from the
-        model on all data, and "none". The folds of a LinearSVC begin from zero, side by side.
+        "greedy": from all data for ten folds or more, else from the nearest of the folds solved
+        before, the first one where all are as near; it goes on from zero where the first folds
+        show that this is cheaper. A smooth SVM knows "auto", from the model on all data, and
+        "none". The folds of a LinearSVC begin from zero, side by side.
     return_train_score, return_estimator, return_indices : bool, default=False
         As in scikit-learn. For an estimator of scikit-learn, so are the returned ones.
     error_score : "raise" or number, default=nan
@@ -190,15 +193,16 @@ def make_run(
                 f"The folds of a Pipeline that ends with {type(model).__name__} share nothing; "
                 f"use SVMSearchCV with one value of C, or sklearn.model_selection."
             )
-        folds: FoldModels = PipelineFolds(estimator, model, data, splits)
+        n_threads = effective_n_jobs(n_jobs)
+        folds: FoldModels = PipelineFolds(estimator, model, data, splits, n_threads)
     else:
         rows = (X, y, read_params(params, estimator))
         if isinstance(model, BaseSmooth):
             return SmoothRun(SmoothFolds(model, *rows, splits), seeding, keep_train)
         if isinstance(model, LinearSVC):
             return LinearRun(LinearFolds(model, *rows, splits), keep_train)
-        folds = FoldModels(model, *rows, splits)
-    if asked.wants_metric_alone and SequenceRun.is_for(folds, seeding, n_jobs):
+        folds = FoldModels(model, *rows, splits, n_threads=effective_n_jobs(n_jobs))
+    if asked.wants_metric_alone and SequenceRun.is_for(folds, seeding):
         return SequenceRun(folds, seeding)
     if PairRun.is_for(folds, seeding):
         return PairRun(folds, seeding, keep_train)

@@ -32,7 +32,7 @@ class SequenceRun:
         self._full: list[Info] = []
 
     @staticmethod
-    def is_for(folds: FoldModels, seeding: str, n_jobs: int | None) -> bool:
+    def is_for(folds: FoldModels, seeding: str) -> bool:
         """Whether folds can be solved so, and are so small that it pays."""
         return (
             seeding in ("auto", "none", "greedy")
@@ -43,7 +43,6 @@ class SequenceRun:
             and not any(folds.training_set(h).has_repeats for h in folds.codes)
             and all(test.size for _, test in folds.splits)
             and is_native(folds.problem(0))
-            and effective_n_jobs(n_jobs) == 1
         )
 
     def fill(self, table: FoldTable, n_jobs: int | None) -> None:
@@ -59,6 +58,7 @@ class SequenceRun:
             np.stack(weights),
             self.plan.as_steps(order),
             limits=Limits(model.tol, model.max_iter, model.time_limit),
+            n_threads=effective_n_jobs(n_jobs),
         )
         n_before = len(order) - len(everybody)
         self._full = [solved.info_of(k) for k in range(min(n_before, len(solved)))]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -74,6 +76,7 @@ class Limits:
         steps: Steps,
         known: list[Known],
         workspace: Any = None,
+        n_threads: int = 1,
     ) -> SequenceSolution:
         """Solve a sequence in one call; what an interrupt or the deadline cuts is missing."""
         left = self.seconds_left() if self.deadline is not None else None
@@ -86,6 +89,7 @@ class Limits:
             known=known,
             total_time_limit=left,
             workspace=workspace,
+            n_threads=n_threads,
         )
 
 
@@ -142,6 +146,8 @@ class FoldChain:
     in_turn : bool
         Whether the folds are solved in the order of the plan: then several in one native call.
         A solution depends on its parent alone, so the bits are the same either way.
+    n_threads : int
+        Of such a call, for folds that do not wait for each other.
     """
 
     problem_of: Callable[[int], Problem]
@@ -151,27 +157,44 @@ class FoldChain:
     shares_kernel: bool = True
     on_finish: Callable[[], Any] | None = None
     in_turn: bool = False
+    n_threads: int = 1
     gave_up: bool = False
     _solved: dict[int, Solution] = field(default_factory=dict)
     _batch: dict[int, Solution] = field(default_factory=dict)
     _stop: BaseException | None = None
     _cold_work: list[float] = field(default_factory=list)
-    _seeded_work: list[float] = field(default_factory=list)
+    _probes: dict[int, tuple[float, int]] = field(default_factory=dict)
     _decrement: Decrement | None = None
     _full_info: Info | None = None
     _workspace: tuple[Any, Any] | None = None
 
     def __post_init__(self) -> None:
-        self._last_use = {parent: fold for fold, parent in self.plan.parents.items()}
+        self._n_uses = Counter(self.plan.parents.values())
+        self._lock = threading.Lock()
 
     @property
-    def n_ahead(self) -> int:
-        """How many folds must be solved in turn before the others may be solved in any order."""
-        if self.plan.seed == DECREMENTAL:
-            return 1  # the first makes what the others begin from
-        if self.plan.is_chain:
-            return len(self.plan.parents)
-        return N_PROBES if self.plan.may_give_up else 0
+    def can_run_natively(self) -> bool:
+        """Whether folds that do not wait for each other can be solved in one native call."""
+        is_known = self.plan.seed in ("greedy", "cold")
+        return is_known and self.shares_kernel and is_native(self.problem_of(FULL))
+
+    @property
+    def waves(self) -> list[list[int]]:
+        """The folds by what they wait for; those of a wave may be solved in any order."""
+        waves: list[list[int]] = []
+        wave_of: dict[int, int] = {}
+        n_probes = first = 0  # the first wave that may still be joined
+        for fold, parent in self.plan.parents.items():
+            wave = max(first, wave_of[parent] + 1 if parent in wave_of else 0)
+            wave_of[fold] = wave
+            while len(waves) <= wave:
+                waves.append([])
+            waves[wave].append(fold)
+            n_probes += parent != COLD
+            is_decided = self.plan.may_give_up and n_probes == N_PROBES and parent != COLD
+            if is_decided or (self.plan.seed == DECREMENTAL and not first):
+                first = len(waves)  # the first fold makes what the others begin from
+        return waves
 
     def solve_full(self) -> Solution:
         """The solution on all data, solved when first asked for."""
@@ -238,7 +261,8 @@ class FoldChain:
         weights = np.stack([p.weights for p in problems])
         workspace = self._reuse_workspace(problem) if goes_on else None
         family = self.problem_of(FULL) if self.shares_kernel else problem
-        found = self.limits.solve_steps(family, weights, steps, known, workspace)
+        n_threads = self.n_threads if goes_on else 1
+        found = self.limits.solve_steps(family, weights, steps, known, workspace, n_threads)
         self._take(folds, problems, found)
 
     def _take(self, folds: list[int], problems: list[Problem], found: SequenceSolution) -> None:
@@ -273,9 +297,9 @@ class FoldChain:
         """The folds from this one on that depend on no decision still to be taken."""
         order = list(self.plan.parents)
         size = max(1, MAX_BATCH_VALUES // (2 * n))
-        if self.plan.may_give_up and len(self._seeded_work) < N_PROBES:
+        if self.plan.may_give_up and len(self._probes) < N_PROBES:
             is_cold = self.plan.parents[fold] == COLD
-            size = min(size, N_PROBES - len(self._seeded_work) + is_cold)
+            size = min(size, N_PROBES - len(self._probes) + is_cold)
         start = order.index(fold)
         return order[start : start + size]
 
@@ -313,29 +337,40 @@ class FoldChain:
         return replace(solution, problem=solution.problem.with_kernel(gone), workspace=None)
 
     def _remember(self, fold: int, solution: Solution) -> None:
-        """Keep what later folds begin from, drop the rest, and judge the seed by its work."""
-        if fold in self._last_use:
-            self._solved[fold] = self._let_go(solution)
-        parent = self.plan.parents[fold]
-        if self._last_use.get(parent) == fold:
-            self._solved.pop(parent, None)
-        if not self.plan.may_give_up or len(self._seeded_work) >= N_PROBES:
-            return
+        """Keep what other folds begin from, drop the rest, and judge the seed by its work.
+
+        Folds of a wave may come in any order.
+        """
+        with self._lock:
+            if self._n_uses[fold]:
+                self._solved[fold] = self._let_go(solution)
+            parent = self.plan.parents[fold]
+            self._n_uses[parent] -= 1
+            if not self._n_uses[parent]:
+                self._solved.pop(parent, None)
+            if self.plan.may_give_up and len(self._probes) < N_PROBES:
+                self._judge(fold, solution)
+
+    def _judge(self, fold: int, solution: Solution) -> None:
+        """Give the seed up where the first folds that began from it cost more than cold ones."""
         is_cold = solution.info.seed == "cold"
-        work = estimate_work(solution, has_sisters=parent == FULL and not is_cold)
+        has_sisters = self.plan.parents[fold] == FULL and not is_cold
+        work = estimate_work(solution, has_sisters=has_sisters)
         if is_cold:
             self._cold_work.append(work)
-        else:
-            self._seeded_work.append(work + SEED_WORK)
-        if len(self._seeded_work) == N_PROBES:
-            self.gave_up = bool(np.mean(self._seeded_work) > self._expect_cold_work(solution))
+            return
+        size = int(np.count_nonzero(solution.problem.weights))
+        self._probes[fold] = work + SEED_WORK, size
+        if len(self._probes) == N_PROBES:
+            works, sizes = zip(*(self._probes[h] for h in sorted(self._probes)), strict=True)
+            self.gave_up = bool(np.mean(works) > self._expect_cold_work(sizes[-1]))
 
-    def _expect_cold_work(self, solution: Solution) -> float:
-        """What a fold costs from nothing: as measured, or the full fit's less what is held out."""
+    def _expect_cold_work(self, size: int) -> float:
+        """What a fold of so many instances costs from nothing: as measured, or the full fit's less
+        what is held out."""
         if self._cold_work:
             return float(np.mean(self._cold_work))
         if self.full is None or self.full.info.seed != "cold":
             return float("inf")
-        n_all = np.count_nonzero(self.full.problem.weights)
-        share = np.count_nonzero(solution.problem.weights) / n_all
+        share = size / np.count_nonzero(self.full.problem.weights)
         return float(share * estimate_work(self.full))

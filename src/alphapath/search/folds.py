@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, TypeVar
 
 import numpy as np
@@ -40,7 +41,8 @@ def solve_chains(
 
     `reduce` says what to keep of a Solution (n values and its kernel); a fold comes when all its
     chains are done, and none that is done is lost where an exception ends the run. Workers are
-    threads, since they share the kernel and the solvers release the GIL.
+    threads, since they share the kernel and the solvers release the GIL: those of a native call for
+    many folds, where there is one.
     """
     members: list[list[int]] = [[] for _ in range(n_folds)]
     for c, chain in enumerate(chains):
@@ -48,12 +50,13 @@ def solve_chains(
             members[h].append(c)
     # Entered once: numpy in the seeds must not see another number of threads than alone.
     with single_threaded():
-        if effective_n_jobs(n_jobs) == 1:
+        n_workers = effective_n_jobs(n_jobs)
+        threads = FoldThreads(chains, reduce, members, n_workers)
+        if n_workers == 1 or threads.would_repeat_calls:
             for chain in chains:
-                chain.in_turn = True
+                chain.in_turn, chain.n_threads = True, n_workers
             yield from solve_in_turn(chains, reduce, members)
             return
-        threads = FoldThreads(chains, reduce, members, effective_n_jobs(n_jobs))
         try:
             threads.run()
         finally:  # also after Ctrl-C: hand out what is done
@@ -133,12 +136,12 @@ class FoldThreads:
             if self.has_many_chains:
                 workers(delayed(self._solve_chain)(c) for c in range(len(self.chains)))
                 return
-            workers(delayed(self._prepare)(c) for c in range(len(self.chains)))
-            workers(
-                delayed(self._solve)(c, [h])
-                for c, chain in enumerate(self.chains)
-                for h in list(chain.plan.parents)[chain.n_ahead :]
-            )
+            needing = [chain for chain in self.chains if chain.plan.needs_full]
+            workers(delayed(self.stop.run)(chain.solve_full) for chain in needing)
+            for together in zip_longest(*(chain.waves for chain in self.chains), fillvalue=()):
+                workers(
+                    delayed(self._solve)(c, [h]) for c, wave in enumerate(together) for h in wave
+                )
         except BaseException as error:
             self.error = error
         finally:
@@ -150,17 +153,16 @@ class FoldThreads:
         is_shared = all(chain.shares_kernel for chain in self.chains)
         return is_shared and len(self.chains) >= CHAINS_A_WORKER * self.n_workers
 
+    @property
+    def would_repeat_calls(self) -> bool:
+        """Whether native threads do the same with fewer calls and fewer copies of kernel rows."""
+        return not self.has_many_chains and all(chain.can_run_natively for chain in self.chains)
+
     def _solve_chain(self, c: int) -> None:
         chain = self.chains[c]
         chain.in_turn = True
         self._solve(c, list(chain.plan.parents))
         chain.finish()
-
-    def _prepare(self, c: int) -> None:
-        chain = self.chains[c]
-        if chain.plan.needs_full:
-            self.stop.run(chain.solve_full)
-        self._solve(c, list(chain.plan.parents)[: chain.n_ahead])
 
     def _solve(self, c: int, folds: Sequence[int]) -> None:
         def solve_next(h: int) -> None:

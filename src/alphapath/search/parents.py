@@ -46,11 +46,6 @@ class Plan:
     def needs_full(self) -> bool:
         return FULL in self.parents.values()
 
-    @property
-    def is_chain(self) -> bool:
-        """Whether a fold waits for another one."""
-        return any(parent >= 0 for parent in self.parents.values())
-
     def as_steps(self, order: Sequence[int]) -> Steps:
         """Folds (or FULL) as steps of one sequence, each with a row of weights of its own."""
         number = {h: k for k, h in enumerate(order)} | {COLD: -1}
@@ -90,16 +85,21 @@ def make_plan(
     may_give_up = is_auto and size > FEW_INSTANCES
     if from_full:
         return Plan(seed, dict.fromkeys(folds, FULL), may_give_up)
-    return Plan(seed, nearest_earlier(folds, held_out), may_give_up)
+    return Plan(seed, nearest_earlier(folds, held_out, prefers_first=is_auto), may_give_up)
 
 
-def nearest_earlier(folds: Sequence[int], held_out: Callable[[int], BoolArray]) -> dict[int, int]:
+def nearest_earlier(
+    folds: Sequence[int], held_out: Callable[[int], BoolArray], *, prefers_first: bool = False
+) -> dict[int, int]:
     """For each fold the earlier one whose training set differs in the fewest instances.
 
-    Where no two folds hold out a common instance (k-fold) that is simply the last fold, as in
-    the papers; of equals the latest is taken.
+    Where no two folds hold out a common instance (k-fold) all earlier ones are equally near. Of
+    equals the latest is taken, as in the papers, or the first: then the folds after it do not wait
+    for each other.
     """
-    parents = {fold: folds[i - 1] if i else COLD for i, fold in enumerate(folds)}
+    parents = {
+        fold: folds[0 if prefers_first else i - 1] if i else COLD for i, fold in enumerate(folds)
+    }
     if len(folds) < 3:
         return parents
     own = [np.flatnonzero(held_out(fold)) for fold in folds]
@@ -114,5 +114,6 @@ def nearest_earlier(folds: Sequence[int], held_out: Callable[[int], BoolArray]) 
     for i in range(1, len(folds)):
         shared = common[[i]].toarray().ravel()[:i]
         difference = sizes[i] + sizes[:i] - 2 * shared
-        parents[folds[i]] = folds[i - 1 - int(np.argmin(difference[::-1]))]
+        nearest = int(np.argmin(difference if prefers_first else difference[::-1]))
+        parents[folds[i]] = folds[nearest if prefers_first else i - 1 - nearest]
     return parents

@@ -107,6 +107,7 @@ def solve_sequence(
     known: Sequence[Known] = (),
     total_time_limit: float | None = None,
     workspace: _core.SequenceWorkspace | None = None,
+    n_threads: int = 1,
 ) -> SequenceSolution:
     """Solve `problem` under other weights, step by step.
 
@@ -124,6 +125,8 @@ def solve_sequence(
         Seconds for all steps together.
     workspace : SequenceWorkspace or None
         Of this kernel's matrix: what earlier calls made need not be made again.
+    n_threads : int
+        For steps that do not wait for each other; the result does not depend on it.
 
     Examples
     --------
@@ -141,7 +144,7 @@ def solve_sequence(
 
     def solve(on: Problem, some: Steps, begins: Sequence[Known], seconds: float | None) -> Any:
         own = workspace if on is problem else None
-        return solve_steps_on(on, rows, some, begins, limits, seconds, own)
+        return solve_steps_on(on, rows, some, begins, limits, seconds, own, n_threads)
 
     begin = time.perf_counter()
     with single_threaded():

@@ -59,6 +59,7 @@ def solve_steps_on(
     limits: Limits,
     seconds: float | None,
     workspace: _core.SequenceWorkspace | None,
+    n_threads: int = 1,
 ) -> dict[str, Any]:
     """The columns of steps on the kernel of `problem`; see cpp/src/sequence.cpp."""
     view: Any = problem.kernel
@@ -89,5 +90,6 @@ def solve_steps_on(
         limits.as_options(view.spare_bytes),
         0.0 if seconds is None else float(seconds),
         workspace,
+        n_threads,
     )
     return columns
