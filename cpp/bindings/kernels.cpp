@@ -5,6 +5,7 @@
 #include "dispatch.hpp"
 #include "gram.hpp"
 #include "held_samples.hpp"
+#include "matrix_facts.hpp"
 #include "matrix_source.hpp"
 
 #include <nanobind/stl/shared_ptr.h>
@@ -82,6 +83,11 @@ std::shared_ptr<Gram> gram_of_samples(nb::handle samples, const KernelFunction& 
       keep_alive(samples));
 }
 
+/// What keeps the memory of an array.
+nb::capsule own(std::unique_ptr<Buffer<double>> values) {
+  return {values.release(), [](void* p) noexcept { delete static_cast<Buffer<double>*>(p); }};
+}
+
 /// All values, offsets included, in memory that is NumPy's; rows are padded.
 nb::ndarray<nb::numpy, double> matrix_of_samples(const BoundSamples& samples,
                                                  const KernelFunction& f, std::size_t n_threads) {
@@ -92,10 +98,8 @@ nb::ndarray<nb::numpy, double> matrix_of_samples(const BoundSamples& samples,
     source->write_true_matrix({matrix->data(), stride}, team);
     return matrix;
   });
-  double* data = values->data();
-  nb::capsule owner(values.release(),
-                    [](void* p) noexcept { delete static_cast<Buffer<double>*>(p); });
-  return nb::ndarray<nb::numpy, double>(data, {n, n}, owner,
+  double* const data = values->data();
+  return nb::ndarray<nb::numpy, double>(data, {n, n}, own(std::move(values)),
                                         {static_cast<std::int64_t>(stride), std::int64_t{1}});
 }
 
@@ -186,6 +190,50 @@ nb::ndarray<nb::numpy, double> multiply(const Gram& gram, const Indices& indices
   return to_numpy(std::move(out), {gram.size()});
 }
 
+using Multipliers = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+nb::ndarray<nb::numpy, std::uint64_t> hashes_of(const Matrix& x, const Multipliers& multipliers) {
+  if (multipliers.shape(0) != x.shape(1))
+    throw std::invalid_argument("There are " + std::to_string(multipliers.shape(0)) +
+                                " multipliers; there must be one for each of " +
+                                std::to_string(x.shape(1)) + " columns.");
+  const std::size_t n = x.shape(0), d = x.shape(1);
+  auto hashes = std::make_unique_for_overwrite<std::uint64_t[]>(n);
+  {
+    const ReleasedGil released;
+    hash_rows(x.data(), n, d, multipliers.data(), hashes.get());
+  }
+  std::uint64_t* const values = hashes.get();
+  nb::capsule owner(hashes.release(),
+                    [](void* p) noexcept { delete[] static_cast<std::uint64_t*>(p); });
+  return nb::ndarray<nb::numpy, std::uint64_t>(values, {n}, owner);
+}
+
+nb::typed<nb::tuple, bool, double, double, double> facts_of(const Matrix& x) {
+  if (x.shape(0) != x.shape(1))
+    throw std::invalid_argument("A kernel matrix must be square.");
+  const simd::PairFacts facts = [&] {
+    const ReleasedGil released;
+    return look_at_matrix(x.data(), x.shape(0));
+  }();
+  return nb::make_tuple(facts.is_finite, facts.lowest, facts.highest, facts.widest_gap);
+}
+
+/// Some rows, in memory that is kept for the next when it is released: see buffer.cpp.
+nb::ndarray<nb::numpy, double> take_rows(const Matrix& x, const Indices& which) {
+  const auto rows = as_positions(which, x.shape(0));
+  const std::size_t d = x.shape(1);
+  auto taken = std::make_unique<Buffer<double>>(rows.size() * d);
+  {
+    const ReleasedGil released;
+    double* to = taken->data();
+    for (const std::size_t i : rows)
+      to = std::copy_n(x.data() + i * d, d, to);
+  }
+  double* const data = taken->data();
+  return nb::ndarray<nb::numpy, double>(data, {rows.size(), d}, own(std::move(taken)));
+}
+
 void bind_samples(nb::module_& m) {
   nb::class_<BoundSamples>(m, "Samples", "Rows of numbers, dense or CSR, as the kernels read them.")
       .def(nb::init<Matrix, double>(), "x"_a, "step"_a = 0.0, nb::keep_alive<1, 2>(),
@@ -204,6 +252,18 @@ void bind_samples(nb::module_& m) {
       .def_prop_ro("is_integer", [](const BoundSamples& s) { return s.values.raw().is_integer; })
       .def_prop_ro("max_squared_norm",
                    [](const BoundSamples& s) { return s.values.raw().max_squared_norm; });
+  m.def("look_at_matrix", &facts_of, "x"_a,
+        "(is finite, lowest, highest, largest |x_ij - x_ji|) of a square matrix.");
+  m.def(
+      "largest_squared_norm",
+      [](const Matrix& x) {
+        const ReleasedGil released;
+        return largest_squared_norm(x.data(), x.shape(0), x.shape(1));
+      },
+      "x"_a, "The largest |x|^2 of the rows; not finite where one is not.");
+  m.def("take_rows", &take_rows, "x"_a, "which"_a, "A copy of some rows, in this order.");
+  m.def("hash_rows", &hashes_of, "x"_a, "multipliers"_a,
+        "One number for each row: the sum of multipliers times mixed bits, modulo 2^64.");
   m.def(
       "is_on_grid",
       [](const Matrix& x, double step, double tolerance) {

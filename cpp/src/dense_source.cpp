@@ -3,6 +3,7 @@
 #include "dispatch.hpp"
 
 #include <cstring>
+#include <type_traits>
 
 namespace alphapath {
 
@@ -12,8 +13,18 @@ namespace {
 // in the second-level cache.
 constexpr std::size_t tile_size = 192;
 
+// Elements of rows that are multiplied at once: a panel of so many stays in the second-level cache
+// while all rows of a tile pass by it.
+constexpr std::size_t slice_depth = 512;
+
 // Columns of the smallest piece that is mapped, mirrored or padded.
 constexpr std::size_t cell = 16;
+
+/// The part of a sum over `depth` that begins with its element number `first`.
+simd::Depth slice_of(const simd::Depth& depth, std::size_t first) {
+  const std::size_t count = std::min(depth.count - first, slice_depth);
+  return {count, depth.which == nullptr ? nullptr : depth.which + first, first > 0};
+}
 
 bool is_distance(KernelKind kind) {
   return kind == KernelKind::rbf || kind == KernelKind::squared_distance;
@@ -120,16 +131,27 @@ void DenseSource<P, T, E>::multiply(std::span<const Left> left, std::size_t colu
                                     std::size_t n_columns, bool is_diagonal, P* products) const {
   const auto& ops = panels_.ops();
   const auto multiply = is_difference_ ? ops.squared_differences : ops.products;
-  for (std::size_t j = 0; j < n_columns; j += ops.width) {
-    const E* panel = panels_.panel((column + j) / ops.width);
-    // Kernel values are made in cells of 16 columns, some of which reach below the diagonal.
-    const std::size_t n_left =
-        is_diagonal ? std::min(left.size(), (j + ops.width + 16) / ops.group) : left.size();
-    for (std::size_t g = 0; g < n_left; ++g)
-      multiply(left[g].at, left[g].lda, left[g].n_rows, panel,
-               is_difference_ ? simd::Depth{panels_.depth()} : left[g].depth,
-               products + g * ops.group * tile_size + j, tile_size);
-  }
+  constexpr bool is_whole = !std::is_same_v<E, P>; // integers: many features take little room
+  const std::size_t step = is_whole ? std::max<std::size_t>(panels_.depth(), 1) : slice_depth;
+  for (std::size_t first = 0; first == 0 || first < panels_.depth(); first += step)
+    for (std::size_t j = 0; j < n_columns; j += ops.width) {
+      const E* panel = panels_.panel((column + j) / ops.width);
+      // Kernel values are made in cells of 16 columns, some of which reach below the diagonal.
+      const std::size_t n_left =
+          is_diagonal ? std::min(left.size(), (j + ops.width + 16) / ops.group) : left.size();
+      for (std::size_t g = 0; g < n_left; ++g) {
+        simd::Depth depth = is_difference_ ? simd::Depth{panels_.depth()} : left[g].depth;
+        const std::size_t skipped = depth.which == nullptr ? first : 0;
+        if constexpr (!is_whole) {
+          if (first > 0 && first >= depth.count)
+            continue;
+          depth = slice_of(depth, first);
+        }
+        multiply(left[g].at + skipped * left[g].lda, left[g].lda, left[g].n_rows,
+                 panel + skipped * ops.width, depth, products + g * ops.group * tile_size + j,
+                 tile_size);
+      }
+    }
   clear_behind_panels(left, n_columns, products);
 }
 

@@ -46,14 +46,20 @@ simd::Depth depth_for(const E* left, std::size_t lda, std::size_t n_rows, std::s
   nonzero.clear();
   if (depth > std::numeric_limits<std::uint16_t>::max())
     return {depth};
-  for (std::size_t k = 0; k < depth; ++k) {
+  const auto is_nonzero = [&](std::size_t k) {
     const E* const elements = left + k * lda;
-    if (!std::all_of(elements, elements + n_rows, [](E e) { return e == E{}; }))
-      nonzero.push_back(static_cast<std::uint16_t>(k));
-  }
-  const double share = static_cast<double>(nonzero.size()) / static_cast<double>(depth);
-  if (nonzero.empty() || share > max_listed_share)
+    return !std::all_of(elements, elements + n_rows, [](E e) { return e == E{}; });
+  };
+  std::size_t count = 0;
+  for (std::size_t k = 0; k < depth; ++k)
+    count += is_nonzero(k);
+  const double share = static_cast<double>(count) / static_cast<double>(depth);
+  if (count == 0 || share > max_listed_share)
     return {depth};
+  nonzero.reserve(count);
+  for (std::size_t k = 0; k < depth; ++k)
+    if (is_nonzero(k))
+      nonzero.push_back(static_cast<std::uint16_t>(k));
   return {nonzero.size(), nonzero.data()};
 }
 
@@ -105,32 +111,36 @@ template <class E, class P>
 void Panels<E, P>::pack(const Samples& samples, std::span<const double> shift, std::size_t p) {
   constexpr std::size_t step = features_per_element<E>;
   const auto squared_norm = ALPHAPATH_DISPATCH(squared_norm);
-  std::vector<double> row(depth_ * step, 0.0); // what the last element lacks is 0
+  const std::size_t group = ops_.group, length = depth_ * step;
+  std::vector<double> rows(group * length, 0.0); // what the last element lacks is 0
+  std::vector<P> products(group * width());
   E* const to = values_.data() + p * width() * depth_;
-  for (std::size_t lane = 0; lane < width(); ++lane) {
-    const std::size_t i = p * width() + lane;
-    if (i < n_)
-      samples.copy_row(i, shift, row.data());
-    else
-      std::fill(row.begin(), row.end(), 0.0);
-    for (std::size_t k = 0; k < depth_; ++k)
-      to[k * width() + lane] = read_element<E>(row.data() + k * step);
-    if constexpr (step > 1) // integers: exact in any order
-      norms_.data()[i] = static_cast<P>(squared_norm(row.data(), row.size()));
-  }
-  for (std::size_t lane = 0; lane < width(); lane += ops_.group) {
-    const std::size_t g = (p * width() + lane) / ops_.group;
-    depths_[g] = depth_for(to + lane, width(), ops_.group, depth_, nonzero_[g]);
-  }
-  if constexpr (step == 1) {
-    // By the very sum that the products use: equal rows must come out at distance 0.
-    std::vector<P> products(width());
-    for (std::size_t lane = 0; lane < width(); ++lane) {
-      ops_.products(to + lane, width(), 1, to, depth_of(p * width() + lane), products.data(),
-                    width());
-      norms_.data()[p * width() + lane] = products[lane];
+  for (std::size_t lane = 0; lane < width(); lane += group) {
+    for (std::size_t r = 0; r < group; ++r) {
+      const std::size_t i = p * width() + lane + r;
+      double* const row = rows.data() + r * length;
+      if (i < n_)
+        samples.copy_row(i, shift, row);
+      else
+        std::fill_n(row, length, 0.0);
+      if constexpr (step > 1) // integers: exact in any order
+        norms_.data()[i] = static_cast<P>(squared_norm(row, length));
     }
+    // A whole group at a time: its part of a row of the panel is written once.
+    for (std::size_t k = 0; k < depth_; ++k)
+      for (std::size_t r = 0; r < group; ++r)
+        to[k * width() + lane + r] = read_element<E>(rows.data() + r * length + k * step);
+    const std::size_t g = (p * width() + lane) / group;
+    depths_[g] = depth_for(to + lane, width(), group, depth_, nonzero_[g]);
   }
+  if constexpr (step == 1)
+    for (std::size_t lane = 0; lane < width(); lane += group) {
+      // By the very sum that the products use: equal rows must come out at distance 0.
+      ops_.products(to + lane, width(), group, to, depth_of(p * width() + lane), products.data(),
+                    width());
+      for (std::size_t r = 0; r < group; ++r)
+        norms_.data()[p * width() + lane + r] = products[r * width() + lane + r];
+    }
 }
 
 template simd::Depth depth_for(const float*, std::size_t, std::size_t, std::size_t,

@@ -47,6 +47,25 @@ bool is_on_grid(const double* values, std::size_t n, std::size_t d, double step,
   return true;
 }
 
+void hash_rows(const double* values, std::size_t n, std::size_t d, const std::uint64_t* multipliers,
+               std::uint64_t* hashes) {
+  const auto hash_row = ALPHAPATH_DISPATCH(hash_row);
+  for (std::size_t i = 0; i < n; ++i)
+    hashes[i] = hash_row(values + i * d, multipliers, d);
+}
+
+double largest_squared_norm(const double* values, std::size_t n, std::size_t d) {
+  const auto squared_norm = ALPHAPATH_DISPATCH(squared_norm);
+  double largest = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double own = squared_norm(values + i * d, d);
+    if (!std::isfinite(own))
+      return own;
+    largest = std::max(largest, own);
+  }
+  return largest;
+}
+
 Samples::Samples(const double* values, std::size_t n, std::size_t d, double step)
     : n_(n), d_(d), dense_(values), step_(step) {
   compute_dense_statistics();
@@ -93,7 +112,7 @@ void Samples::finish_centre() {
 }
 
 const double* Samples::dense_row(std::size_t i, std::vector<double>& room) const {
-  if (dense_ != nullptr && step_ == 0)
+  if (is_stored())
     return dense_ + i * d_;
   copy_row(i, {}, room.data());
   return room.data();
@@ -154,11 +173,21 @@ CentreProducts Samples::products_with_centre() const {
   for (const double m : centre_)
     products.squared_norm += m * m;
   if (is_dense_) {
-    std::vector<double> row(d_);
-    for (std::size_t i = 0; i < n_; ++i) {
-      copy_row(i, {}, row.data());
+    // Several rows side by side: each sum waits for its last term.
+    constexpr std::size_t n_lanes = 8;
+    std::vector<double> rooms[n_lanes];
+    for (std::size_t i = 0; i < n_; i += n_lanes) {
+      const std::size_t n_rows = std::min(n_lanes, n_ - i);
+      const double* rows[n_lanes];
+      for (std::size_t r = 0; r < n_lanes; ++r) {
+        rooms[r].resize(is_stored() ? 0 : d_);
+        rows[r] = dense_row(i + std::min(r, n_rows - 1), rooms[r]);
+      }
+      double sums[n_lanes] = {};
       for (std::size_t k = 0; k < d_; ++k)
-        products.with_rows[i] += centre_[k] * row[k];
+        for (std::size_t r = 0; r < n_lanes; ++r)
+          sums[r] += centre_[k] * rows[r][k];
+      std::copy_n(sums, n_rows, products.with_rows.begin() + static_cast<std::ptrdiff_t>(i));
     }
     return products;
   }

@@ -62,6 +62,8 @@ public:
   CentreProducts products_with_centre() const;
 
 private:
+  /// Whether rows are in memory as they are read.
+  bool is_stored() const { return dense_ != nullptr && step_ == 0; }
   /// Row i, in `room` where it is not stored so.
   const double* dense_row(std::size_t i, std::vector<double>& room) const;
   void compute_dense_statistics();
@@ -78,6 +80,13 @@ private:
   std::vector<double> centre_;
   RowStatistics centred_, raw_;
 };
+
+/// The hash of every row: see simd::hash_row. Row-major, n x d.
+void hash_rows(const double* values, std::size_t n, std::size_t d, const std::uint64_t* multipliers,
+               std::uint64_t* hashes);
+
+/// The largest |x|^2 of the rows; not finite where one is not.
+double largest_squared_norm(const double* values, std::size_t n, std::size_t d);
 
 /// Whether no value is further than `tolerance` from a multiple of the step.
 bool is_on_grid(const double* values, std::size_t n, std::size_t d, double step, double tolerance);

@@ -45,6 +45,22 @@ class Samples:
     @property
     def max_squared_norm(self) -> float: ...
 
+def look_at_matrix(x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> tuple[bool, float, float, float]:
+    """
+    (is finite, lowest, highest, largest |x_ij - x_ji|) of a square matrix.
+    """
+
+def largest_squared_norm(x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> float:
+    """The largest |x|^2 of the rows; not finite where one is not."""
+
+def take_rows(x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], which: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """A copy of some rows, in this order."""
+
+def hash_rows(x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], multipliers: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.uint64]:
+    """
+    One number for each row: the sum of multipliers times mixed bits, modulo 2^64.
+    """
+
 def is_on_grid(x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], step: float, tolerance: float) -> bool:
     """
     Whether no value is further than `tolerance` from a multiple of the step.
@@ -637,7 +653,7 @@ class SequenceWorkspace:
 
     def __init__(self, gram: object) -> None: ...
 
-def solve_sequence(family: Family, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], factors: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], seeds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], known_beta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], known_gradient: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], options: SolveOptions, total_time_limit: float = 0.0, workspace: SequenceWorkspace | None = None) -> dict[str, object]:
+def solve_sequence(family: Family, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], factors: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], seeds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], known_beta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], known_gradient: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], options: SolveOptions, total_time_limit: float = 0.0, workspace: SequenceWorkspace | None = None, n_threads: int = 1) -> dict[str, object]:
     """
     Solve steps in order, each from an earlier one; a dictionary of arrays.
     """

@@ -16,6 +16,13 @@ void accumulate(const T* a, std::size_t lda, const T* panel, Depth depth, T* out
   using V = typename Vec<T>::type;
   constexpr std::size_t lanes = Vec<T>::width;
   V sums[rows][panel_vectors] = {};
+  if (depth.is_continued) {
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < rows; ++r)
+#pragma GCC unroll 3
+      for (std::size_t v = 0; v < panel_vectors; ++v)
+        sums[r][v] = load<V>(out + r * ld + v * lanes);
+  }
   for (std::size_t t = 0; t < depth.count; ++t) {
     const std::size_t k = is_listed ? depth.which[t] : t;
     const T* const left = a + k * lda;

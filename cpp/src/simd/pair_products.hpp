@@ -28,6 +28,8 @@ constexpr std::size_t most_quad_features = 65'000;
 struct Depth {
   std::size_t count;
   const std::uint16_t* which = nullptr; // ascending; null for 0, 1, ..., count - 1
+  /// Whether the sums go on from what `out` holds, as if all were one sum. Not for integers.
+  bool is_continued = false;
 };
 
 /// Elements E of the panels (a feature, or two integers), results P.

@@ -85,6 +85,20 @@ RowFacts look_at_row(const double* x, std::size_t d, double* sums) {
   return facts;
 }
 
+std::uint64_t hash_row(const double* x, const std::uint64_t* multipliers, std::size_t d) {
+  std::uint64_t sum = 0;
+  for (std::size_t k = 0; k < d; ++k) {
+    const double value = x[k] + 0.0; // -0 becomes 0
+    std::uint64_t bits;
+    __builtin_memcpy(&bits, &value, sizeof(bits));
+    bits ^= bits >> 32;
+    bits *= 0x9E3779B97F4A7C15u;
+    bits ^= bits >> 29;
+    sum += bits * multipliers[k];
+  }
+  return sum;
+}
+
 double round_to_grid(const double* x, std::size_t d, double step, double* out) {
   vdouble most = {};
   std::size_t k = 0;
@@ -105,6 +119,31 @@ double round_to_grid(const double* x, std::size_t d, double step, double* out) {
     largest = away > largest ? away : largest;
   }
   return largest;
+}
+
+void look_at_pairs(const double* a, const double* b, std::size_t n, PairFacts& facts) {
+  vdouble low = facts.lowest + vdouble{}, high = facts.highest + vdouble{};
+  vdouble gaps = facts.widest_gap + vdouble{}, zeros = {};
+  const auto add = [&](vdouble x, vdouble y) {
+    low = x < low ? x : low;
+    low = y < low ? y : low;
+    high = x > high ? x : high;
+    high = y > high ? y : high;
+    const vdouble gap = x > y ? x - y : y - x;
+    gaps = gap > gaps ? gap : gaps;
+    zeros += (x - x) + (y - y); // NaN for what is not finite
+  };
+  std::size_t k = 0;
+  for (; k + lanes <= n; k += lanes)
+    add(load<vdouble>(a + k), load<vdouble>(b + k));
+  for (; k < n; ++k)
+    add(a[k] + vdouble{}, b[k] + vdouble{});
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    facts.lowest = low[lane] < facts.lowest ? low[lane] : facts.lowest;
+    facts.highest = high[lane] > facts.highest ? high[lane] : facts.highest;
+    facts.widest_gap = gaps[lane] > facts.widest_gap ? gaps[lane] : facts.widest_gap;
+    facts.is_finite &= zeros[lane] == 0;
+  }
 }
 
 double squared_norm(const double* x, std::size_t d) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace alphapath::simd {
 
@@ -12,12 +13,23 @@ struct RowFacts {
   double smallest, largest;
 };
 
+/// Of pairs of numbers.
+struct PairFacts {
+  double lowest = 0, highest = 0, widest_gap = 0;
+  bool is_finite = true; // the others mean nothing where it is false
+};
+
 #define ALPHAPATH_DECLARE_SAMPLE_LOOPS(isa)                                                        \
   namespace isa {                                                                                  \
   /* Of row x; it is added to `sums`. */                                                           \
   RowFacts look_at_row(const double* x, std::size_t d, double* sums);                              \
+  /* sum_k multipliers[k] * mixed bits of x[k] modulo 2^64; equal for 0 and -0, which add nothing. \
+   */                                                                                              \
+  std::uint64_t hash_row(const double* x, const std::uint64_t* multipliers, std::size_t d);        \
   /* out = x / step, rounded; returns the largest |x - step out|. Quotients below 2^51. */         \
   double round_to_grid(const double* x, std::size_t d, double step, double* out);                  \
+  /* Adds the pairs (a[k], b[k]) to `facts`. */                                                    \
+  void look_at_pairs(const double* a, const double* b, std::size_t n, PairFacts& facts);           \
   /* |x|^2 */                                                                                      \
   double squared_norm(const double* x, std::size_t d);                                             \
   /* |x - centre|^2 */                                                                             \

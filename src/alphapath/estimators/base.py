@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -23,8 +22,9 @@ from ..solution import Info, Status
 from . import training
 from .devices import DEVICES, make_store
 from .exchange import ModelExchange
-from .merge_rows import MergedRows, keep_rows, merge_rows
+from .merge_rows import MergedRows, keep_rows, merge_rows, take_rows
 from .one_vs_one import PairBetas
+from .parameters import RememberedParameters
 from .parts import Members, Parts, RawRows, divide
 
 POSITIVE: Any = Interval(Real, 0.0, np.inf, closed="neither")
@@ -36,7 +36,7 @@ BLOCK_VALUES = 1 << 22
 CACHED_VALUES = 1 << 18
 
 
-class BaseSVM(ModelExchange, BaseEstimator):
+class BaseSVM(ModelExchange, RememberedParameters):
     """Base of the estimators of LIBSVM's models; a model adds its targets, weights and problems."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -68,12 +68,6 @@ class BaseSVM(ModelExchange, BaseEstimator):
     n_support_: NDArray[np.int32]
     dual_coef_: FloatArray
     intercept_: FloatArray
-
-    @classmethod
-    @cache
-    def _get_param_names(cls) -> Any:
-        """As in scikit-learn, which looks at the signature every time: longer than a small fit."""
-        return super()._get_param_names()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -131,10 +125,12 @@ class BaseSVM(ModelExchange, BaseEstimator):
             raise TypeError(
                 f"The precomputed kernel is a sparse {type(X).__name__}; pass a dense array."
             )
-        if reset and y and training.is_clean(X, y[0]):
-            self.n_features_in_ = X.shape[1]
-            self.__dict__.pop("feature_names_in_", None)
-            return X, y[0]
+        if training.is_clean(X, *y) and (reset or self._knows_columns(X)):
+            if reset:
+                self.n_features_in_ = X.shape[1]
+                self.__dict__.pop("feature_names_in_", None)
+            X = np.ascontiguousarray(X, dtype=np.float64)
+            return (X, y[0]) if y else X
         options = {"dtype": np.float64, "order": "C", "accept_sparse": "csr", "reset": reset}
         if y:
             options["y_numeric"] = self._targets == "numbers"
@@ -145,6 +141,11 @@ class BaseSVM(ModelExchange, BaseEstimator):
             X = X.copy()
             X.sum_duplicates()
         return (X, target) if y else X
+
+    def _knows_columns(self, X: Any) -> bool:
+        """Whether the columns of a plain array are surely those of the training rows."""
+        known = self.__dict__
+        return X.shape[1] == known.get("n_features_in_") and "feature_names_in_" not in known
 
     def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None, merge: bool) -> MergedRows:
         """The checked instances; sets the kernel, which may depend on the data."""
@@ -159,10 +160,9 @@ class BaseSVM(ModelExchange, BaseEstimator):
             merged = merge_rows(X, targets, weights, by_target=self._n_problems > 1)
         else:
             merged = keep_rows(X, targets, weights)
-        self._gamma = 0.0
         if not is_given:
             check_squared_norms(X)
-            self._gamma = training.choose_gamma(self.gamma, merged.X, merged.weights)
+        self._gamma = training.choose_gamma(self, merged.X, merged.weights)
         self._kernel = training.make_kernel(self.kernel, self._gamma, self.degree, self.coef0)
         self.shape_fit_ = X.shape
         return merged
@@ -177,10 +177,10 @@ class BaseSVM(ModelExchange, BaseEstimator):
         parts = divide(self, store, merged.targets, scale * merged.weights)
         betas, biases, infos = budget.solve(parts, view)
         self._pack(merged.spread_betas(betas, scale), merged.targets[merged.instance_of])
-        is_matrix = isinstance(self._kernel, Precomputed)
-        self.support_vectors_ = (
-            np.empty((0, 0)) if is_matrix else merged.X[merged.instance_of[self.support_]]
-        )
+        if isinstance(self._kernel, Precomputed):
+            self.support_vectors_ = np.empty((0, 0))
+        else:
+            self.support_vectors_ = take_rows(merged.X, merged.instance_of[self.support_])
         self.intercept_ = biases
         self.n_kernel_rows_ = store.counts.rows_computed
         self._remember(merged)
@@ -280,6 +280,10 @@ class BaseSVM(ModelExchange, BaseEstimator):
 
     # -- predicting
 
+    def _require_fit(self) -> None:
+        if "dual_coef_" not in self.__dict__:  # the question takes scikit-learn a while
+            check_is_fitted(self, "dual_coef_")
+
     def _shape_decision(self, values: FloatArray) -> FloatArray:
         """What `decision_function` returns, from one column a problem."""
         return values[:, 0]
@@ -290,7 +294,7 @@ class BaseSVM(ModelExchange, BaseEstimator):
 
     def _decision_values(self, X: Any) -> FloatArray:
         """One column a problem, from blocks of kernel values against the support vectors."""
-        check_is_fitted(self, "dual_coef_")
+        self._require_fit()
         X = self._check_rows(X, reset=False)
         values = np.empty((self.intercept_.size, X.shape[0])).T  # as they are combined
         with np.errstate(over="ignore", invalid="ignore"):
@@ -324,7 +328,8 @@ class BaseSVM(ModelExchange, BaseEstimator):
             raise AttributeError(
                 f"coef_ exists only for kernel='linear', and the kernel is {self.kernel!r}."
             )
-        check_is_fitted(self, "dual_coef_")
-        coef = np.stack([np.asarray(beta @ self.support_vectors_) for beta in self._unpack()])
+        self._require_fit()
+        rows = [np.asarray(beta @ self.support_vectors_) for beta in self._unpack()]
+        coef = np.stack(rows) if len(rows) > 1 else rows[0][np.newaxis]
         coef.flags.writeable = False
         return coef

@@ -257,8 +257,7 @@ class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
 
     def _make_kernel(self, rows: MergedRows) -> Kernel:
         if self.sigma is None:
-            is_given = self.kernel == "precomputed" or callable(self.kernel)
-            gamma = 0.0 if is_given else training.choose_gamma(self.gamma, rows.X, rows.weights)
+            gamma = training.choose_gamma(self, rows.X, rows.weights)
             return training.make_kernel(self.kernel, gamma, self.degree, self.coef0)
         if self.kernel != "rbf" or self.gamma != "scale":
             raise ValueError(

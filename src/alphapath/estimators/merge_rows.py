@@ -8,13 +8,14 @@ on the order of the rows nor on whether a repetition is written as rows or as a 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .. import _core
 from ..kernels.base import narrow
 from ..problem import FloatArray
 from .one_vs_one import PairBetas
@@ -23,6 +24,9 @@ UIntArray = NDArray[np.uint64]
 
 #: Values hashed at once (the temporaries stay in the cache).
 BLOCK_VALUES = 1 << 16
+
+
+ONE = np.ones(1, dtype=np.uint64)
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,13 @@ class MergedRows:
     def spread_betas(self, betas: PairBetas, scale: FloatArray) -> PairBetas:
         """The nonzero beta of rows, in their order, from that of instances."""
         instances = betas.rows
+        n_rows = self.instance_of.size
+        if n_rows == self.weights.size:  # no row was left out or merged: its beta is the instance's
+            row_of = np.empty(n_rows, dtype=np.intp)
+            row_of[self.instance_of] = np.arange(n_rows)
+            rows = row_of[instances]
+            used = np.lexsort((rows, betas.pairs))
+            return PairBetas(rows[used], betas.values[used], betas.pairs[used])
         order, ends = self._rows_of
         counts = ends[instances + 1] - ends[instances]
         before = np.cumsum(counts) - counts
@@ -92,9 +103,12 @@ def merge_rows(
     """Drop rows of weight zero, merge equal (x, target) rows, order by content (target first, where
     problems are about the rows of some targets)."""
     used = np.flatnonzero(weights)
-    hashes = hash_rows(X) + mix(positive_zeros(targets).view(np.uint64))
-    keys = (hashes[used], targets[used]) if by_target else (hashes[used],)
-    rows = used[np.lexsort(keys)]
+    hashes = hash_rows(X)
+    hashes += _core.hash_rows(targets[:, np.newaxis], ONE)
+    if used.size == hashes.size:
+        rows = np.lexsort((hashes, targets) if by_target else (hashes,))
+    else:
+        rows = used[np.lexsort((hashes[used], targets[used]) if by_target else (hashes[used],))]
     is_first = np.ones(rows.size, dtype=bool)
     maybe_equal = np.flatnonzero(hashes[rows[1:]] == hashes[rows[:-1]]) + 1
     if maybe_equal.size:
@@ -104,9 +118,8 @@ def merge_rows(
     firsts = rows[starts]
     instance_of = np.zeros(weights.size, dtype=np.intp)
     instance_of[rows] = np.cumsum(is_first) - 1
-    return MergedRows(
-        X[firsts], targets[firsts], np.add.reduceat(weights[rows], starts), instance_of, weights
-    )
+    totals = np.add.reduceat(weights[rows], starts)
+    return MergedRows(take_rows(X, firsts), targets[firsts], totals, instance_of, weights)
 
 
 def keep_rows(X: Any, targets: FloatArray, weights: FloatArray) -> MergedRows:
@@ -122,26 +135,36 @@ def mix(bits: UIntArray) -> UIntArray:
     return mixed
 
 
+def take_rows(X: Any, rows: NDArray[Any]) -> Any:
+    """A copy of some rows; dense ones in memory that serves the next fit, whose page faults would
+    take as long as the fit."""
+    if sp.issparse(X):
+        return X[rows]
+    return _core.take_rows(X, np.ascontiguousarray(rows, dtype=np.int64))
+
+
 def hash_rows(X: Any) -> UIntArray:
     """One 64-bit hash a row: sum over the features of multiplier * mixed bits, modulo 2^64.
 
     Zeros add nothing, so a row has the same hash whether it is stored dense or sparse.
     """
     (X,) = narrow(X)
-    n, n_features = X.shape
-    multipliers = np.random.default_rng(0).integers(1, 2**63, n_features, dtype=np.uint64)
-    multipliers |= np.uint64(1)
+    multipliers = hash_multipliers(X.shape[1])
     if sp.issparse(X):
         terms = mix(positive_zeros(X.data).view(np.uint64)) * multipliers[X.indices]
         sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(terms)])
         differences: UIntArray = sums[X.indptr[1:]] - sums[X.indptr[:-1]]
         return differences
-    hashes = np.empty(n, dtype=np.uint64)
-    step = max(1, BLOCK_VALUES // n_features)
-    for first in range(0, n, step):
-        block = positive_zeros(X[first : first + step])
-        hashes[first : first + step] = mix(block.view(np.uint64)) @ multipliers
-    return hashes
+    return _core.hash_rows(X, multipliers)
+
+
+@lru_cache(maxsize=16)
+def hash_multipliers(n_features: int) -> UIntArray:
+    """One odd number a feature, the same in every process."""
+    multipliers = np.random.default_rng(0).integers(1, 2**63, n_features, dtype=np.uint64)
+    multipliers |= np.uint64(1)
+    multipliers.flags.writeable = False
+    return multipliers
 
 
 def positive_zeros(values: FloatArray) -> FloatArray:

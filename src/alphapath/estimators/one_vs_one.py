@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 
 from ..problem import FloatArray
 
+#: Decision values of which votes are quicker counted without a loop over the classes.
+FEW_VALUES = 1 << 12
+
 #: The rows with beta != 0, and those beta.
 SparseBeta = tuple[NDArray[np.intp], FloatArray]
 
@@ -27,6 +30,13 @@ SparseBeta = tuple[NDArray[np.intp], FloatArray]
 def class_pairs(n_classes: int) -> tuple[tuple[int, int], ...]:
     """(0, 1), (0, 2), ..., (k-2, k-1)."""
     return tuple(combinations(range(n_classes), 2))
+
+
+@cache
+def pair_ends(n_classes: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The first classes of all pairs, and the second ones."""
+    first, second = np.array(class_pairs(n_classes), dtype=np.intp).T
+    return first, second
 
 
 def pair_members(codes: FloatArray, n_classes: int) -> list[NDArray[np.intp]]:
@@ -61,6 +71,9 @@ class PairBetas(NamedTuple):
 
     @classmethod
     def join(cls, betas: Sequence[SparseBeta]) -> PairBetas:
+        if len(betas) == 1:
+            rows, values = betas[0]
+            return cls(rows, values, np.zeros(rows.size, dtype=np.intp))
         rows, values = (np.concatenate(part) for part in zip(*betas, strict=True))
         sizes = [own.size for own, _ in betas]
         return cls(rows, values, np.repeat(np.arange(len(betas)), sizes))
@@ -110,12 +123,21 @@ def pack_pairs(
     betas: PairBetas, codes: NDArray[Any], n_classes: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]:
     """(support, n_support, dual_coef) from the nonzero beta of all pairs."""
+    if n_classes == 2:
+        classes = codes[betas.rows]
+        order = np.lexsort((betas.rows, classes))
+        n_second = int(np.count_nonzero(classes))
+        n_support = np.array([classes.size - n_second, n_second], dtype=np.int32)
+        return betas.rows[order].astype(np.int32), n_support, betas.values[order][np.newaxis]
     support, n_support = group_support([betas], codes, n_classes)
     return support, n_support, fill_coefficients(betas, codes, n_classes, support)
 
 
 def unpack_pairs(n_support: NDArray[np.int32], dual_coef: FloatArray) -> Iterator[FloatArray]:
     """One beta on the support vectors a pair."""
+    if len(n_support) == 2:
+        yield dual_coef[0]
+        return
     columns = class_slices(n_support)
     for i, j in class_pairs(len(n_support)):
         beta = np.zeros(dual_coef.shape[1])
@@ -155,6 +177,10 @@ def combine_pairs(K: FloatArray, n_support: NDArray[np.int32], dual_coef: FloatA
     A class takes part in k - 1 pairs: its part in all of them is one product.
     """
     n_classes = len(n_support)
+    if n_classes == 2:
+        split = int(n_support[0])
+        coefs = dual_coef.T
+        return K[:, :split] @ coefs[:split] + K[:, split:] @ coefs[split:]
     columns = class_slices(n_support)
     parts = np.empty((n_classes, n_classes - 1, K.shape[0]))
     if K.shape[1] > n_classes * (n_classes - 1):  # turn what is less
@@ -180,6 +206,13 @@ def pair_slices(n_classes: int) -> list[slice]:
 
 def count_votes(values: FloatArray, n_classes: int) -> NDArray[np.intp]:
     """Votes of each class from pair decision values (k > 2); a value of 0 counts for class j."""
+    n_rows = values.shape[0]
+    if values.size <= FEW_VALUES:
+        first, second = pair_ends(n_classes)
+        winners = np.where(values > 0.0, first, second)
+        winners += n_classes * np.arange(n_rows)[:, np.newaxis]
+        counts = np.bincount(winners.ravel(), minlength=n_rows * n_classes)
+        return counts.reshape(n_rows, n_classes)
     wins = np.ascontiguousarray((values > 0.0).T)
     votes = np.zeros((n_classes, values.shape[0]), dtype=np.intp)
     for i, pairs in enumerate(pair_slices(n_classes)):

@@ -153,7 +153,7 @@ class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
         gamma = 0.0
         if not is_given:
             check_squared_norms(X)
-            gamma = training.choose_gamma(self.gamma, rows.X, rows.weights)
+            gamma = training.choose_gamma(self, rows.X, rows.weights)
         self._kernel: Kernel = training.make_kernel(self.kernel, gamma, self.degree, self.coef0)
         return rows
 

@@ -194,7 +194,7 @@ class RankSVM(BaseEstimator):
         self._gamma = squared_norm = 0.0
         if not is_given and not callable(self.kernel):
             squared_norm = check_squared_norms(rows.X)
-            self._gamma = training.choose_gamma(self.gamma, rows.X, rows.weights)
+            self._gamma = training.choose_gamma(self, rows.X, rows.weights)
         self._kernel = training.make_kernel(self.kernel, self._gamma, self.degree, self.coef0)
         check_kernel_size(self._kernel, squared_norm)
         return rows

@@ -30,9 +30,6 @@ from ..solvers.smooth_strategy import STRATEGIES
 from . import training
 from .base import BLOCK_VALUES, POSITIVE
 
-#: Kernels whose values depend on gamma.
-GAMMA_KERNELS = ("rbf", "poly", "sigmoid")
-
 
 @dataclass(frozen=True)
 class SmoothRows:
@@ -144,7 +141,7 @@ class BaseSmooth(BaseEstimator):
         is_given = self.kernel == "precomputed" or callable(self.kernel)
         if not is_given:
             squared_norm = check_squared_norms(X)
-            self._gamma = training.choose_gamma(self.gamma, X, weights)
+            self._gamma = training.choose_gamma(self, X, weights)
         self._kernel = training.make_kernel(self.kernel, self._gamma, self.degree, self.coef0)
         check_kernel_size(self._kernel, squared_norm)
         scale = None if self._is_linear else np.sqrt(weights)

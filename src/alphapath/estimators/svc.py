@@ -239,6 +239,9 @@ class SVC(ClassifierMixin, UpdatingSVM):
 
     def _terms_at(self, number: int, targets: FloatArray, weights: FloatArray) -> Terms:
         n_classes = len(self.classes_)
+        if n_classes == 2:  # every row is one of the pair
+            signs = 2.0 * targets - 1.0
+            return Terms(signs, weights, np.minimum(signs, 0.0), np.maximum(signs, 0.0))
         pair = one_vs_one.class_pairs(n_classes)[number]
         signs, is_member = one_vs_one.pair_signs(targets, pair, n_classes)
         own = np.where(is_member, weights, 0.0)

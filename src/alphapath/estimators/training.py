@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Sequence
@@ -29,18 +30,31 @@ from .parts import Parts
 BLOCK_VALUES = 1 << 16
 
 
-def is_clean(X: Any, y: Any) -> bool:
-    """Whether scikit-learn's checks, which take longer than a small fit, would leave both as is.
+#: What becomes double without a question.
+PLAIN_TYPES = frozenset(map(np.dtype, (np.float64, np.float32, np.int64, np.int32)))
 
-    Where it says no, they may still find nothing to object to.
+#: Kernels with a coefficient gamma.
+GAMMA_KERNELS = ("rbf", "poly", "sigmoid")
+
+
+def is_clean(X: Any, *y: Any) -> bool:
+    """Whether scikit-learn's checks, which take longer than a small fit, would leave both as they
+    are, but for the layout of X and its conversion to double.
+
+    Where it says no, they may still find nothing to object to. y, where it is given, is to be one
+    array of numbers.
     """
-    if type(X) is not np.ndarray or type(y) is not np.ndarray or y.dtype.kind not in "fiu":
+    if type(X) is not np.ndarray or X.ndim != 2 or X.size == 0 or X.dtype not in PLAIN_TYPES:
         return False
-    is_shaped = X.ndim == 2 and X.size > 0 and y.shape == X.shape[:1]
-    if not is_shaped or X.dtype != np.float64 or not X.flags.c_contiguous:
+    if any(type(own) is not np.ndarray or own.shape != X.shape[:1] for own in y):
         return False
     with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(X.sum()) and np.isfinite(y.sum()))
+        if not math.isfinite(np.add.reduce(X, axis=None)):
+            return False
+        return all(
+            own.dtype.kind in "iu" or (own.dtype.kind == "f" and math.isfinite(np.add.reduce(own)))
+            for own in y
+        )
 
 
 def check_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
@@ -59,8 +73,11 @@ def check_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
     return weights
 
 
-def choose_gamma(gamma: Any, X: Any, sample_weight: FloatArray) -> float:
-    """The number that scikit-learn's gamma stands for."""
+def choose_gamma(model: Any, X: Any, sample_weight: FloatArray) -> float:
+    """The number that the model's gamma stands for; 0 where its kernel has none."""
+    gamma = model.gamma
+    if callable(model.kernel) or model.kernel not in GAMMA_KERNELS:
+        return 0.0
     if isinstance(gamma, str):
         return scale_gamma(X, sample_weight) if gamma == "scale" else 1.0 / float(X.shape[1])
     return float(gamma)
@@ -140,7 +157,7 @@ class Budget:
             if solution.info.status in (Status.INTERRUPTED, Status.TIME_LIMIT):
                 stop = solution.info.status
             support = np.flatnonzero(solution.beta)
-            instances = np.arange(parts.targets.size)[parts.members_of(number)][support]
+            instances = parts.members[number][support] if parts.members else support
             found.append((instances, solution.beta[support], solution.bias, solution.info))
         betas = PairBetas.join([(instances, beta) for instances, beta, _, _ in found])
         return betas, np.array([bias for _, _, bias, _ in found]), [info for *_, info in found]

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from ..kernels.growing import GrowingView
 from ..kernels.limits import check_kernel_size, check_squared_norms
@@ -132,10 +131,6 @@ class UpdatingSVM(BaseSVM):
 
     # -- checks: all of them before anything changes; on plain arrays they take microseconds
 
-    def _require_fit(self) -> None:
-        if not hasattr(self, "dual_coef_"):
-            check_is_fitted(self, "dual_coef_")
-
     def _check_addition(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Rows:
         is_first = not hasattr(self, "dual_coef_")
         if not self._is_plain(X, y):
@@ -150,20 +145,14 @@ class UpdatingSVM(BaseSVM):
 
     def _is_plain(self, X: Any, y: Any) -> bool:
         """Whether rows need no conversion: scikit-learn's checks cost as much as a small update."""
-        return bool(
-            type(X) is np.ndarray
-            and type(y) is np.ndarray
-            and X.dtype == np.float64
-            and X.flags.c_contiguous
-            and X.ndim == 2
-            and y.shape == X.shape[:1]
-            and y.size > 0
-            and (y.dtype == np.float64 if self._targets == "numbers" else y.dtype.kind in "iuUf")
-            and X.shape[1] == getattr(self, "n_features_in_", 0)
-            and not hasattr(self, "feature_names_in_")
-            and np.isfinite(X).all()
-            and (y.dtype.kind != "f" or np.isfinite(y).all())
+        if not training.is_clean(X) or not self._knows_columns(X):
+            return False
+        if type(y) is not np.ndarray or y.shape != X.shape[:1]:
+            return False
+        is_expected = (
+            y.dtype == np.float64 if self._targets == "numbers" else y.dtype.kind in "iuUf"
         )
+        return is_expected and (y.dtype.kind != "f" or bool(np.isfinite(y).all()))
 
     def _check_new_targets(self, y: Any, sample_weight: Any) -> Any:
         """Targets of added rows; a classifier finds its classes again."""
@@ -199,9 +188,7 @@ class UpdatingSVM(BaseSVM):
 
     def _set_up(self, rows: Rows) -> None:
         """Kernel and empty training set for the first rows ever seen."""
-        self._gamma = 0.0
-        if not callable(self.kernel):
-            self._gamma = training.choose_gamma(self.gamma, rows.X, rows.sample_weight)
+        self._gamma = training.choose_gamma(self, rows.X, rows.sample_weight)
         self._kernel = training.make_kernel(self.kernel, self._gamma, self.degree, self.coef0)
         if not callable(self.kernel):
             check_kernel_size(self._kernel, check_squared_norms(rows.X))

@@ -25,6 +25,8 @@ def squared_distances(X: Any, Z: Any) -> FloatArray:
         X, Z = sp.csr_array(X), sp.csr_array(Z)
     X, Z = narrow(X, Z)
     if not sp.issparse(X):
+        if len(X) == 1:  # the differences are as quick then
+            return squared_norms(Z - X)[np.newaxis]
         centre = Z.mean(axis=0) if len(Z) else 0.0
         X, Z = X - centre, Z - centre
     norms = squared_norms(X)[:, None] + squared_norms(Z)[None, :]

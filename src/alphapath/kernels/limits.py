@@ -24,6 +24,10 @@ LARGEST_IN_FLOAT32: float = _core.LARGEST_IN_FLOAT32
 
 def check_squared_norms(X: Any) -> float:
     """The largest squared norm of the rows of X; rows that are too large are refused."""
+    if type(X) is np.ndarray and X.dtype == np.float64 and X.flags.c_contiguous:
+        found = _core.largest_squared_norm(X)
+        if found <= LARGEST_SQUARED_NORM:
+            return found
     with np.errstate(over="ignore"):
         values = squared_norms(X)
     largest = float(values.max(initial=0.0))

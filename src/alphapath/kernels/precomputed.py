@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from .. import _core
 from ..errors import KernelError
 from .base import FloatArray, Kernel
 from .limits import LARGEST_VALUE
@@ -42,18 +43,17 @@ def check_kernel_matrix(matrix: Any, what: str) -> FloatArray:
     K: FloatArray = np.ascontiguousarray(matrix, dtype=np.float64)
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise KernelError(f"{what} has shape {K.shape}; it must be square.")
-    lowest, highest = float(K.min()), float(K.max())
-    if not max(-lowest, highest) <= LARGEST_VALUE:  # nan included
+    is_finite, lowest, highest, asymmetry = _core.look_at_matrix(K)
+    if not (is_finite and max(-lowest, highest) <= LARGEST_VALUE):
         i, j = np.argwhere(~(np.abs(K) <= LARGEST_VALUE))[0]
         raise KernelError(
             f"{what} has the entry {K[i, j]} at [{i}, {j}]; all must be finite and at most "
             f"{LARGEST_VALUE:g} in size."
         )
-    difference = K - K.T
-    largest = max(float(difference.max()), 0.0)
-    if largest == 0.0:
+    if asymmetry == 0.0:
         return K
-    if largest > SYMMETRY_RTOL * max(highest, -lowest):
+    difference = K - K.T
+    if asymmetry > SYMMETRY_RTOL * max(highest, -lowest):
         i, j = np.unravel_index(int(np.argmax(difference)), K.shape)
         raise KernelError(
             f"{what} is not symmetric: [{i}, {j}] is {K[i, j]} but [{j}, {i}] is {K[j, i]}."

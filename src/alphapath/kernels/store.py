@@ -81,6 +81,8 @@ class KernelStore:
         self._views: weakref.WeakValueDictionary[Hashable, KernelView] = (
             weakref.WeakValueDictionary()
         )
+        #: Told when a view is gone; quicker to make than weakref.finalize.
+        self._graves: set[weakref.ref[KernelView]] = set()
         self._n_views = 0
         self._past_rows = self._past_hits = 0
         self._lock = threading.RLock()
@@ -101,7 +103,8 @@ class KernelStore:
             if view is None:
                 view = self._make_view(kernel, key, precision == "auto")
                 self._views[key] = view
-                weakref.finalize(view, self._retire, view.gram).atexit = False
+                gram = view.gram
+                self._graves.add(weakref.ref(view, lambda grave: self._retire(gram, grave)))
                 self._n_views += 1
             return view
 
@@ -331,8 +334,9 @@ class KernelStore:
                 return
             del self._products[next(iter(self._products))]
 
-    def _retire(self, gram: _core.Gram) -> None:
+    def _retire(self, gram: _core.Gram, grave: weakref.ref[KernelView]) -> None:
         with self._lock:
+            self._graves.discard(grave)
             self._past_rows += gram.n_rows_computed
             self._past_hits += gram.n_hits
 

@@ -61,6 +61,8 @@ class FoldModels(FoldSets):
         Row numbers; a training row may be drawn more than once.
     precision : {"auto", "float64"}, default="auto"
         Of the kernel values.
+    n_threads : int
+        That compute a kernel.
     """
 
     def __init__(
@@ -71,14 +73,15 @@ class FoldModels(FoldSets):
         sample_weight: ArrayLike | None,
         splits: Sequence[Split],
         precision: Literal["auto", "float64"] = "auto",
+        n_threads: int = 1,
     ) -> None:
         model: BaseSVM = clone(estimator)
         model._validate_params()
         super().__init__(model, model._prepare(X, y, sample_weight, merge=False), splits)
-        self.store = make_store(self.rows.X, estimator.memory_limit, estimator._device)
+        self.store = make_store(self.rows.X, estimator.memory_limit, estimator._device, n_threads)
         self.precision = precision
         kernel = estimator.kernel
-        self.has_own_kernels = estimator.gamma == "scale" and kernel in ("rbf", "poly", "sigmoid")
+        self.has_own_kernels = estimator.gamma == "scale" and kernel in training.GAMMA_KERNELS
         if self.has_own_kernels:
             self.store.keep_products()
         #: The kernel of all data, where all folds are on it.

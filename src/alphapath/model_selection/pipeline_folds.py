@@ -39,6 +39,8 @@ class PipelineFolds(FoldModels):
         As in its fit.
     splits : sequence of (train, test)
         Row numbers.
+    n_threads : int
+        That compute a kernel.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class PipelineFolds(FoldModels):
         model: BaseSVM,
         data: tuple[Any, Any, Mapping[str, Any]],
         splits: Sequence[Split],
+        n_threads: int = 1,
     ) -> None:
         if has_sampler(pipeline):
             raise TypeError(
@@ -56,6 +59,7 @@ class PipelineFolds(FoldModels):
         self.pipeline, self.base = pipeline, clone(model)
         self.base._validate_params()
         self.data = SearchData(*data, splits, None)
+        self.n_threads = n_threads
         self.has_own_kernels = True
         self._heads: dict[int, Pipeline] = {}
         self._fold_X: dict[int, Any] = {}
@@ -87,13 +91,10 @@ class PipelineFolds(FoldModels):
 
     def kernel_of(self, fold: int) -> tuple[float, Any]:
         model, X = self.base, self.X_of(fold)
-        if callable(model.kernel) or model.kernel in ("linear", "precomputed"):
-            gamma = 0.0
-        else:
-            weights = self.rows.weights
-            if fold != FULL:
-                weights = weights * self.training_set(fold).times
-            gamma = training.choose_gamma(model.gamma, X, weights)
+        weights = self.rows.weights
+        if fold != FULL:
+            weights = weights * self.training_set(fold).times
+        gamma = training.choose_gamma(model, X, weights)
         return gamma, training.make_kernel(model.kernel, gamma, model.degree, model.coef0)
 
     @property
@@ -108,7 +109,9 @@ class PipelineFolds(FoldModels):
         return int(effective_n_jobs(n_jobs))
 
     def _make_view(self, fold: int) -> Any:
-        store = make_store(self.X_of(fold), self.base.memory_limit, self.base._device)
+        store = make_store(
+            self.X_of(fold), self.base.memory_limit, self.base._device, self.n_threads
+        )
         return store.view(self.kernel_of(fold)[1], tol=self.base.tol)
 
     def fitted(self, fold: int, fits: Sequence[Any], *, for_values: bool = False) -> Any:

@@ -170,19 +170,17 @@ class SearchRows:
         """gamma and the kernel of a fold: "scale" is derived from its training rows."""
         svm = model.estimator
         kernel = svm.kernel
-        gamma = 0.0
-        if kernel in ("rbf", "poly", "sigmoid") and not callable(kernel):
-            weights = self.rows.weights
-            if has_own_kernels(svm):
-                weights = weights * self.sets(model).training_set(fold).times
-            gamma = training.choose_gamma(svm.gamma, self.rows.X, weights)
+        weights = self.rows.weights
+        if has_own_kernels(svm):
+            weights = weights * self.sets(model).training_set(fold).times
+        gamma = training.choose_gamma(svm, self.rows.X, weights)
         return gamma, training.make_kernel(kernel, gamma, svm.degree, svm.coef0)
 
 
 def has_own_kernels(model: Any) -> bool:
     """Whether each fold has a kernel of its own even on shared rows."""
     kernel = getattr(model, "kernel", "linear")
-    uses_gamma = not callable(kernel) and kernel in ("rbf", "poly", "sigmoid")
+    uses_gamma = not callable(kernel) and kernel in training.GAMMA_KERNELS
     return uses_gamma and isinstance(model.gamma, str) and model.gamma == "scale"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from .. import _core
 from ..errors import SolverMismatch
 from ..problem import FloatArray, Problem, Start
-from ..solution import Solution, make_solution
+from ..solution import Info, Solution, Status
 from .lapack import single_threaded
 
 
@@ -110,24 +110,23 @@ def prepare_start(
 def wrap_result(problem: Problem, result: Any, n_rows_before: int) -> Solution:
     """What a native solver returned, as a Solution."""
     view: Any = problem.kernel
-    counts = {
-        "status": result.status,
-        "n_iter": result.n_iter,
-        "n_free_set_solves": result.n_free_set_solves,
-        "n_bound_hits": result.n_bound_hits,
-        "n_refreshes": result.n_refreshes,
+    info = Info(
+        status=Status(result.status),
+        objective=result.objective,
+        duality_gap=result.duality_gap,
+        kkt_violation=result.kkt_violation,
+        n_iter=result.n_iter,
+        n_free_set_solves=result.n_free_set_solves,
+        n_bound_hits=result.n_bound_hits,
+        n_refreshes=result.n_refreshes,
         # Rows that other threads computed on the same kernel meanwhile count too.
-        "n_rows_computed": view.gram.n_rows_computed - n_rows_before,
-        "solve_time": result.solve_time,
-    }
+        n_rows_computed=view.gram.n_rows_computed - n_rows_before,
+        solve_time=result.solve_time,
+    )
     beta, gradient = result.beta, result.gradient
-    # Nobody else holds these arrays: read-only, the Solution shares instead of copying them.
+    # No other object holds these arrays: read-only, the Solution shares instead of copying them.
     beta.flags.writeable = gradient.flags.writeable = False
-    solution = make_solution(problem, beta, gradient, counts)
-    if result.hidden == 0.0:
-        return solution
-    violation = solution.info.kkt_violation + result.hidden
-    return replace(solution, info=replace(solution.info, kkt_violation=violation))
+    return Solution(problem, beta, gradient, result.bias, info)
 
 
 def run(

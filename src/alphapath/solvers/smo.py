@@ -14,7 +14,7 @@ from ..problem import Problem, Start
 from ..solution import Solution
 from . import device
 from .native import Limits, require_equality, require_no_ridge, run
-from .precision import as_stalled, continue_counts, in_double, is_hopeless, is_spoilt
+from .precision import as_stalled, continue_counts, in_double, is_hopeless, is_rounded, is_spoilt
 
 
 def solve(
@@ -40,6 +40,8 @@ def solve(
     if device.is_on_device(problem):
         return device.solve(problem, start, Limits(tol, max_iter, time_limit))
     limits = Limits(tol, max_iter, time_limit, free_set)
+    if not is_rounded(problem.kernel):
+        return run(_core.solve_smo, problem, start, limits)
     length = np.linalg.norm(problem.weights)
     fine = in_double(problem) if is_hopeless(problem.kernel, length, tol) else None
     if fine is not None:
