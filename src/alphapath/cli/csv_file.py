@@ -263,5 +263,5 @@ def are_sound(values: list[float], row: list[str]) -> bool:
 
 def names(header: Sequence[str]) -> str:
     """The names of columns, not more than a line of them."""
-    shown = ", ".join(repr(name) for name in header[:12])
+    shown = ", ".join(repr(name[:40]) for name in header[:12])
     return shown + (f" and {len(header) - 12} more" if len(header) > 12 else "")

@@ -245,7 +245,12 @@ class FactsReader:
         with open_text(self.path) as file:
             text = file.read()
         try:
-            record = json.loads(text, object_pairs_hook=self._pairs, parse_constant=self._constant)
+            record = json.loads(
+                text,
+                object_pairs_hook=self._pairs,
+                parse_constant=self._number,
+                parse_float=self._number,
+            )
         except json.JSONDecodeError as error:
             raise self._refuse(f"line {error.lineno} is not JSON: {error.msg}") from None
         except (RecursionError, ValueError):
@@ -260,8 +265,11 @@ class FactsReader:
             raise self._refuse("an entry is given twice")
         return found
 
-    def _constant(self, name: str) -> None:
-        raise self._refuse(f"{name} is not a number of JSON")
+    def _number(self, word: str) -> float:
+        value = float(word)
+        if not math.isfinite(value):
+            raise self._refuse(f"{word[:40]} is not a finite number")
+        return value
 
     def _facts(self, record: dict[str, Any]) -> ModelFacts:
         n_features, base = record.get("n_features"), record.get("index_base")
