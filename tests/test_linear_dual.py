@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -175,6 +177,31 @@ def test_limits_are_kept_and_the_gap_is_stated(cancer) -> None:
         LinearSVC("hinge", solver="dual", C=1e3, max_iter=1, tol=1e-9).fit(X, y)
 
 
+@pytest.mark.parametrize("loss", ["squared_hinge", "huber"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("offset", ["penalised", "none"])
+@pytest.mark.parametrize("C", [0.05, 5.0])
+def test_smooth_losses_have_a_dual_too(loss: str, layout: str, offset: str, C: float) -> None:
+    plain = make_problem(layout, C=C, offset=offset)
+    problem = replace(plain, loss=loss, width=0.3 if loss == "huber" else 0.0)
+    found = margin_dual.solve(problem, limits=DualLimits(tol=1e-9), seed=2)
+    certified(found, 1e-9)
+    without = margin_dual.solve(problem, limits=DualLimits(tol=1e-9), seed=2, bounds=False)
+    assert (found.workspace.alpha == without.workspace.alpha).all()
+    assert found.workspace.n_pruned > 0 == without.workspace.n_pruned
+    newton = margin_newton.solve(problem, limits=margin_newton.NewtonLimits(tol=1e-10))
+    assert found.info.objective == pytest.approx(newton.info.objective, rel=1.1e-9)
+
+
+def test_many_features_begin_with_the_dual(monkeypatch) -> None:
+    problem = replace(make_problem(C=0.1), loss="squared_hinge")
+    limits = margin_newton.NewtonLimits(tol=1e-6)
+    assert margin_auto.solve(problem, limits=limits).workspace is None
+    monkeypatch.setattr(margin_newton, "MAX_GRAM", 3)
+    found = margin_auto.solve(problem, limits=limits)
+    certified(found, 1e-6)
+
+
 def test_auto_goes_over_to_newton(cancer, monkeypatch) -> None:
     X, y = cancer
     for C, expected in ((1e-3, True), (1e4, False)):
@@ -190,9 +217,7 @@ def test_auto_goes_over_to_newton(cancer, monkeypatch) -> None:
 
 def test_what_does_not_fit_is_refused(cancer) -> None:
     X, y = cancer
-    with pytest.raises(SolverMismatch, match="but the loss is squared_hinge and the offset"):
-        LinearSVC(solver="dual").fit(X, y)
-    with pytest.raises(SolverMismatch, match="and the offset free; use the newton solver"):
+    with pytest.raises(SolverMismatch, match="but the offset is free; use the newton solver"):
         LinearSVC("hinge", solver="dual", penalise_intercept=False).fit(X, y)
     problem = make_problem()
     with pytest.raises(InfeasibleStart, match=r"start has shape \(3,\)"):
@@ -202,9 +227,9 @@ def test_what_does_not_fit_is_refused(cancer) -> None:
     solution = margin_dual.solve(problem)
     with pytest.raises(InfeasibleStart, match="between 0 and the weight"):
         certify_margin(problem, solution.coef, solution.bias, problem.weights + 1.0)
-    squared = LinearSVC().to_problem(X, y)
-    with pytest.raises(InfeasibleStart, match="the loss is squared_hinge"):
-        certify_margin(squared, np.zeros(squared.d), 0.0, np.zeros(squared.n))
+    tube = MarginProblem(X, y.astype(float), np.ones(y.size), "squared_epsilon_insensitive", 0.1)
+    with pytest.raises(InfeasibleStart, match="the loss is squared_epsilon_insensitive"):
+        certify_margin(tube, np.zeros(tube.d), 0.0, np.zeros(tube.n))
 
 
 def test_no_weight_at_all() -> None:

@@ -10,6 +10,7 @@ from alphapath.errors import InfeasibleStart, InvalidProblem
 from alphapath.margin_certificate import certify_margin
 from alphapath.margin_problem import LOSSES, MARGIN_LOSSES, OFFSETS, MarginProblem
 from alphapath.solvers import gradient, margin_dual, margin_newton, pegasos
+from alphapath.solvers.margin_gap import measure_point
 from alphapath.solvers.margin_rows import read_rows
 
 WIDTHS = {"huber": 0.3, "squared_epsilon_insensitive": 0.2}
@@ -53,7 +54,7 @@ def test_the_certificate_has_the_gradient_of_its_objective(loss, offset):
     certificate = certify_margin(problem, w, b)
     assert certificate.gradient_norm == pytest.approx(np.linalg.norm(slopes), rel=1e-6)
     if offset == "penalised":
-        assert certificate.duality_gap == pytest.approx(0.5 * certificate.gradient_norm**2)
+        assert certificate.duality_gap <= 0.5 * certificate.gradient_norm**2 * (1.0 + 1e-9)
 
 
 def test_sparse_rows_give_the_same_certificate():
@@ -144,7 +145,8 @@ def test_the_gap_of_the_hinge_is_that_of_its_dual_point(offset):
     problem = make("hinge", offset=offset)
     C, width, theta = 1.7, 0.4, rng.normal(size=5)
     theta[-1] *= offset != "none"
-    objective, gap = margin_newton.hinge_gap(problem, read_rows(problem.X), theta, width, C)
+    found = measure_point(problem, read_rows(problem.X), theta, C, width=width)
+    objective, gap = found.objective, found.gap
     w, b = theta[:-1], theta[-1]
     values, c = problem.X @ w + b, C * problem.weights
     # The Huber loss falls from slope 1 at 1 - width to 0 at 1 + width.
@@ -157,4 +159,5 @@ def test_the_gap_of_the_hinge_is_that_of_its_dual_point(offset):
     primal = 0.5 * (w @ w + (b * b if offset == "penalised" else 0.0))
     primal += c @ np.maximum(1.0 - problem.targets * values, 0.0)
     assert objective == pytest.approx(primal, rel=1e-12)
-    assert gap == pytest.approx(primal - (alpha.sum() - 0.5 * (u @ u + at_bias)), rel=1e-10)
+    dual = max(alpha.sum() - 0.5 * (u @ u + at_bias), 0.0)
+    assert gap == pytest.approx(primal - dual, rel=1e-10)

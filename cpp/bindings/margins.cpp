@@ -240,6 +240,7 @@ void bind_margins(nb::module_& m) {
       .def_rw("has_bias", &DescentOptions::has_bias)
       .def_rw("step", &DescentOptions::step)
       .def_rw("tol", &DescentOptions::tol)
+      .def_rw("gap_tol", &DescentOptions::gap_tol)
       .def_rw("halves_step", &DescentOptions::halves_step)
       .def_rw("max_iter", &DescentOptions::max_iter);
   nb::class_<DescentResult>(m, "DescentResult", "Where a descent ended.")

@@ -1,12 +1,13 @@
 #include "bindings.hpp"
 
 #include "arrays.hpp"
+#include "dual_sums.hpp"
 #include "fold_paths.hpp"
 #include "held_margins.hpp"
-#include "hinge_gap.hpp"
 #include "margins_newton.hpp"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -95,20 +96,44 @@ void bind_joint(nb::module_& m) {
 
 using Array = nb::ndarray<nb::numpy, double>;
 
-std::tuple<double, Array, Array> hinge_sums(const HeldTask& self, const MarginLoss& smooth,
-                                            const Vector& theta) {
-  const std::size_t size = self.task.rows.n_columns() + 1;
-  if (theta.size() != size)
-    throw std::invalid_argument("theta has " + std::to_string(theta.size()) +
-                                " values; it must have " + std::to_string(size) + ".");
-  const HingeSums sums = [&] {
-    const ReleasedGil released;
-    return sum_hinge(self.task, smooth, theta.data());
-  }();
-  auto moments = std::make_unique_for_overwrite<double[]>(2 * size);
-  for (std::size_t c = 0; c < 2; ++c)
-    std::copy(sums.moments[c].begin(), sums.moments[c].end(), moments.get() + c * size);
-  return {sums.losses, to_numpy(std::span(sums.alpha)), to_numpy(std::move(moments), {2, size})};
+void bind_dual_sums(nb::module_& m) {
+  nb::class_<DualSums>(m, "DualSums", "What the duality gap of margin losses needs, by class.")
+      .def_ro("losses", &DualSums::losses)
+      .def_prop_ro(
+          "alpha", [](const DualSums& s) { return to_numpy(std::span(s.alpha)); },
+          nb::rv_policy::move)
+      .def_prop_ro(
+          "squares", [](const DualSums& s) { return to_numpy(std::span(s.squares)); },
+          nb::rv_policy::move)
+      .def_prop_ro(
+          "moments",
+          [](const DualSums& s) {
+            const std::size_t size = s.moments[0].size();
+            auto moments = std::make_unique_for_overwrite<double[]>(2 * size);
+            for (std::size_t c = 0; c < 2; ++c)
+              std::copy(s.moments[c].begin(), s.moments[c].end(), moments.get() + c * size);
+            return to_numpy(std::move(moments), {2, size});
+          },
+          nb::rv_policy::move);
+  m.def(
+      "sum_dual",
+      [](const HeldTask& self, const MarginLoss& smooth, const Vector& theta, bool wants_values) {
+        const std::size_t size = self.task.rows.n_columns() + 1;
+        if (theta.size() != size)
+          throw std::invalid_argument("theta has " + std::to_string(theta.size()) +
+                                      " values; it must have " + std::to_string(size) + ".");
+        const std::size_t n = wants_values ? self.task.rows.size() : 0;
+        auto values = std::make_unique_for_overwrite<double[]>(n);
+        DualSums sums = [&] {
+          const ReleasedGil released;
+          return sum_dual(self.task, smooth, theta.data(), wants_values ? values.get() : nullptr);
+        }();
+        return std::pair(std::move(sums), to_numpy(std::move(values), {n}));
+      },
+      nb::arg("task"), nb::arg("smooth"), nb::arg("theta"), nb::arg("wants_values") = false,
+      "At theta = (w, b): the losses of the task and, of the dual point that the slopes of the "
+      "smooth loss give, for each class (-1, +1) the sums of alpha, of alpha^2 / s and of "
+      "alpha y (x, 1); and the decision values where they are wanted.");
 }
 
 } // namespace
@@ -174,9 +199,7 @@ void bind_newton(nb::module_& m) {
       .def_prop_ro("n_crossings",
                    [](const HeldPath& p) { return p.path->state().counts().n_crossings; });
   bind_joint(m);
-  m.def("sum_hinge", &hinge_sums, nb::arg("task"), nb::arg("smooth"), nb::arg("theta"),
-        "Hinge losses at theta = (w, b); of the dual point that the smooth loss gives, for each "
-        "class (-1, +1), the sum of alpha and that of alpha y (x, 1).");
+  bind_dual_sums(m);
 }
 
 } // namespace alphapath::bindings

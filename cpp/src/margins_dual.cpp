@@ -48,6 +48,10 @@ public:
     sweep_.upper = task.weights;
     sweep_.norms = norms_.data();
     sweep_.bias_square = options.has_bias ? 1.0 : 0.0;
+    sweep_.low = task.loss.low;
+    sweep_.high = task.loss.high;
+    sweep_.ridge = task.loss.curvature > 0.0 ? 0.5 / task.loss.curvature : 0.0;
+    sweep_.has_top = std::isfinite(task.loss.low);
     sweep_.alpha = result_.alpha.data();
     sweep_.theta = result_.theta.data();
     sweep_.bias = result_.theta.data() + d_;
@@ -82,7 +86,8 @@ private:
     sweep_.kept = nullptr;
     ++result_.n_iter;
     const double met = sweep_.gap;
-    const double dual = sweep_.alpha_sum - 0.5 * sweep_.theta_square;
+    const double dual =
+        task_.loss.high * sweep_.alpha_sum - 0.5 * (sweep_.theta_square + sweep_.ridge_square);
     const double expected = gap_ratio_ * met;
     const bool is_stuck = sweep_.n_moved == 0;
     if (is_stuck || expected <= options_.tol * (dual + expected)) {
@@ -92,8 +97,11 @@ private:
         return Status::stalled;
       gap_ratio_ = std::max(0.9 * gap_ratio_, met > 0.0 ? result_.gap / met : 1.0);
     }
-    if (options_.max_examined >= 0 && is_hopeless(met, dual))
+    const bool is_early = result_.n_examined < options_.max_examined / 4; // the pace may still rise
+    if (options_.max_examined >= 0 && is_hopeless(met, dual) && !is_early) {
+      is_given_up_ = true;
       return Status::iteration_limit;
+    }
     const double enough = std::max(inner_share * met, least_inner * options_.tol * dual);
     const std::span kept = std::span(kept_.get(), sweep_.n_kept);
     for (int k = 0; k < max_inner; ++k) {
@@ -118,8 +126,7 @@ private:
     const double pace = std::max(then.log_gap - std::log(met), 0.0) / (work - then.work);
     const double left = std::log(std::max(met / (options_.tol * dual), 1.0));
     const double most = static_cast<double>(options_.max_examined);
-    is_given_up_ = !(work * pace + left <= most * pace);
-    return is_given_up_;
+    return !(work * pace + left <= most * pace);
   }
 
   static Status stopped(const Watch& watch) {
@@ -187,13 +194,16 @@ private:
   bool meets_gap() {
     std::vector<double>& theta = result_.theta;
     std::fill(theta.begin(), theta.end(), 0.0);
-    sweep_.alpha_sum = 0.0;
+    sweep_.alpha_sum = sweep_.ridge_square = 0.0;
     double coef[margin_block];
     for (std::size_t first = 0; first < n_; first += margin_block) {
       const RowList rows = all_rows(first, std::min(margin_block, n_ - first));
       for (std::size_t k = 0; k < rows.count; ++k) {
         coef[k] = task_.labels[first + k] * result_.alpha[first + k];
         sweep_.alpha_sum += result_.alpha[first + k];
+        if (task_.weights[first + k] > 0.0)
+          sweep_.ridge_square +=
+              ridge_of(first + k) * result_.alpha[first + k] * result_.alpha[first + k];
         theta[d_] += coef[k] * sweep_.bias_square;
       }
       task_.rows.add_rows(rows, coef, theta.data());
@@ -214,7 +224,7 @@ private:
       for (std::size_t k = 0; k < rows.count; ++k) {
         const std::size_t i = first + k;
         const double m = task_.labels[i] * (dots[k] + theta[d_]);
-        losses += add_row(i, m - 1.0);
+        losses += add_row(i, m);
         if (options_.uses_bounds)
           margins_[i] = m;
       }
@@ -225,14 +235,21 @@ private:
       become_reference();
   }
 
+  double ridge_of(std::size_t i) const {
+    return sweep_.ridge > 0.0 ? sweep_.ridge / task_.weights[i] : 0.0;
+  }
+
   /// What row i adds to gap and violation; returns its loss.
-  double add_row(std::size_t i, double slope) {
+  double add_row(std::size_t i, double m) {
     const double alpha = result_.alpha[i], upper = task_.weights[i];
-    result_.gap += slope < 0.0 ? (alpha - upper) * slope : alpha * slope;
-    const bool is_free_way = slope < 0.0 ? alpha < upper : alpha > 0.0;
+    if (upper == 0.0)
+      return 0.0;
+    result_.gap += simd::row_gap(sweep_, alpha, upper, m);
+    const double slope = m - task_.loss.high + ridge_of(i) * alpha;
+    const bool is_free_way = slope < 0.0 ? !sweep_.has_top || alpha < upper : alpha > 0.0;
     if (is_free_way)
       result_.violation = std::max(result_.violation, std::abs(slope));
-    return slope < 0.0 ? -upper * slope : 0.0;
+    return upper * task_.loss.value(m);
   }
 
   void become_reference() {

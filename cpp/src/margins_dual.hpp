@@ -1,7 +1,10 @@
-// Coordinate descent on the dual of a linear SVM with the hinge loss, the bias penalised or absent:
+// Coordinate descent on the dual of a linear SVM with a margin loss, the bias penalised or absent:
 //
-//   minimise  1/2 |theta|^2 - sum alpha    over  0 <= alpha_i <= c_i,    theta = sum alpha_i y_i
+//   minimise  1/2 |theta|^2 + 1/2 sum r_i alpha_i^2 - high sum alpha,    theta = sum alpha_i y_i
 //   x_i
+//
+// over 0 <= alpha_i <= c_i. The ridge r_i is 0 for the hinge; for a loss that is q (high - m)^2 on
+// its parabola it is 1 / (2 q c_i), and where that has no lower end alpha_i has no upper one.
 //
 // Given rows x_i (with a last feature of ones where there is a bias), labels and weights c_i. A
 // visit puts alpha_i to its best, which moves theta along x_i (Hsieh et al., the method of
@@ -15,7 +18,8 @@
 // The length of the path, some hundred times the distance, would prove next to nothing. With and
 // without bounds the iterates are the same to the last bit.
 //
-// It stops by the duality gap, the sum of (c_i - alpha_i) (1 - m_i)_+ + alpha_i (m_i - 1)_+.
+// It stops by the duality gap, a sum of what every row leaves of Fenchel's inequality: for the
+// hinge (c_i - alpha_i) (1 - m_i)_+ + alpha_i (m_i - 1)_+.
 #pragma once
 
 #include "alphapath/interrupt.hpp"

@@ -20,6 +20,17 @@ double evaluate(MarginSums& sums, const std::vector<double>& theta, const Descen
          0.5 * options.bias_lam * theta[d] * theta[d];
 }
 
+/// How far the objective may be from the least one; a free bias counts as if it went to 0 and on.
+double gap_at(const std::vector<double>& theta, const DescentOptions& options,
+              const std::vector<double>& gradient) {
+  const std::size_t d = theta.size() - 1;
+  const double squares = dot_product(gradient.data(), gradient.data(), d);
+  const double slope = std::abs(gradient[d]);
+  const double of_bias = options.bias_lam > 0.0 ? 0.5 * slope * slope / options.bias_lam
+                                                : slope * (1.0 + std::abs(theta[d]));
+  return 0.5 * squares / options.lam + of_bias;
+}
+
 } // namespace
 
 DescentResult descend(MarginSums& sums, std::vector<double> theta, const DescentOptions& options,
@@ -35,12 +46,23 @@ DescentResult descend(MarginSums& sums, std::vector<double> theta, const Descent
       break;
     }
     ++result.n_iter;
-    for (std::size_t j = 0; j < theta.size(); ++j)
+    bool has_moved = false;
+    for (std::size_t j = 0; j < theta.size(); ++j) {
+      const double before = theta[j];
       theta[j] -= result.step * gradient[j];
+      has_moved |= theta[j] != before;
+    }
     const double next = evaluate(sums, theta, options, gradient);
     const double change = next - objective;
     objective = next;
-    if (std::abs(change) < options.tol * std::abs(next)) {
+    const bool is_near = options.gap_tol < 0.0
+                             ? std::abs(change) < options.tol * std::abs(next)
+                             : gap_at(theta, options, gradient) <= options.gap_tol * next;
+    if (!is_near && !has_moved) {
+      status = Status::stalled;
+      break;
+    }
+    if (is_near) {
       status = Status::solved;
       break;
     }

@@ -15,7 +15,7 @@ struct Accuracy {
   double enough;
 };
 constexpr Accuracy with_factor{1e-3, 0.3};
-constexpr Accuracy without_factor{1e-2, 0.9};
+constexpr Accuracy without_factor{5e-2, 0.9};
 // Products with an old factor after which a new one would have been cheaper.
 constexpr std::int64_t many_products = 6;
 constexpr std::size_t max_products = 12;

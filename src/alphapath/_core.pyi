@@ -416,6 +416,12 @@ class DescentOptions:
     def tol(self, arg: float, /) -> None: ...
 
     @property
+    def gap_tol(self) -> float: ...
+
+    @gap_tol.setter
+    def gap_tol(self, arg: float, /) -> None: ...
+
+    @property
     def halves_step(self) -> bool: ...
 
     @halves_step.setter
@@ -638,9 +644,24 @@ class JointPaths:
 
     def theta(self, fold: int) -> NDArray[numpy.float64]: ...
 
-def sum_hinge(task: MarginTask, smooth: MarginLoss, theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, NDArray[numpy.float64], NDArray[numpy.float64]]:
+class DualSums:
+    """What the duality gap of margin losses needs, by class."""
+
+    @property
+    def losses(self) -> float: ...
+
+    @property
+    def alpha(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def squares(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def moments(self) -> NDArray[numpy.float64]: ...
+
+def sum_dual(task: MarginTask, smooth: MarginLoss, theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], wants_values: bool = False) -> tuple[DualSums, NDArray[numpy.float64]]:
     """
-    Hinge losses at theta = (w, b); of the dual point that the smooth loss gives, for each class (-1, +1), the sum of alpha and that of alpha y (x, 1).
+    At theta = (w, b): the losses of the task and, of the dual point that the slopes of the smooth loss give, for each class (-1, +1) the sums of alpha, of alpha^2 / s and of alpha y (x, 1); and the decision values where they are wanted.
     """
 
 class Family:

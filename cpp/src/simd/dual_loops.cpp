@@ -23,9 +23,11 @@ float distance_bound(const DualSweep& s) {
 void set_reach(std::size_t i, double square, DualSweep& s) {
   const bool is_zero = s.alpha[i] == 0.0;
   s.reach[i] = -1.0f;
-  if (!is_zero && s.alpha[i] != s.upper[i])
+  if (!is_zero && !(s.has_top && s.alpha[i] == s.upper[i]))
     return;
-  const double beyond = is_zero ? s.reference[i] - 1.0 : 1.0 - s.reference[i];
+  // At the top the ridge takes its whole width.
+  const double edge = is_zero ? s.high : s.high - s.ridge;
+  const double beyond = is_zero ? s.reference[i] - edge : edge - s.reference[i];
   const double way = beyond / __builtin_sqrt(square) - s.reference_rounding;
   if (way > 0.0)
     s.reach[i] = static_cast<float>(way * way * (1.0 - 4.0 * outward));
@@ -42,9 +44,11 @@ template <class Rows> void move(const Rows& x, std::size_t i, double m, double b
   const double square = square_of(i, s);
   add_row(x, i, coef, s.theta);
   *s.bias += coef * s.bias_square;
-  s.alpha[i] = best;
   s.alpha_sum += change;
   s.theta_square += change * (2.0 * m + change * square);
+  if (s.ridge > 0.0)
+    s.ridge_square += s.ridge / s.upper[i] * change * (s.alpha[i] + best);
+  s.alpha[i] = best;
   ++s.n_moved;
   if (s.reference != nullptr) {
     s.distance_square += change * (2.0 * (m - s.reference[i]) + change * square);
@@ -58,17 +62,18 @@ template <class Rows> void move(const Rows& x, std::size_t i, double m, double b
 template <class Rows> bool visit(const Rows& x, std::size_t i, DualSweep& s) {
   const double m = s.labels[i] * (dot(x, i, s.theta) + *s.bias);
   const double alpha = s.alpha[i], upper = s.upper[i];
-  const double slope = m - 1.0;
-  s.gap += slope < 0.0 ? (alpha - upper) * slope : alpha * slope;
+  const double ridge = s.ridge > 0.0 ? s.ridge / upper : 0.0;
+  const double slope = m - s.high + ridge * alpha;
+  s.gap += row_gap(s, alpha, upper, m);
   ++s.n_visited;
   const double square = square_of(i, s);
-  const double wanted = alpha - slope / square; // an empty row: infinite, and so at its bound
-  const double best = wanted < 0.0 ? 0.0 : wanted > upper ? upper : wanted;
+  const double wanted = alpha - slope / (square + ridge); // an empty row: perhaps infinite
+  const double best = wanted < 0.0 ? 0.0 : s.has_top && wanted > upper ? upper : wanted;
   if (best != alpha) {
     move(x, i, m, best, s);
     return true;
   }
-  const bool is_inside = alpha > 0.0 && alpha < upper;
+  const bool is_inside = alpha > 0.0 && !(s.has_top && alpha == upper);
   const double aside = s.promise * s.promise * square;
   s.n_promising += static_cast<std::int64_t>(!is_inside && slope * slope > aside);
   return is_inside;

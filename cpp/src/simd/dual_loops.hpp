@@ -1,4 +1,4 @@
-// Coordinate steps of the dual of a linear SVM with the hinge loss; see margins_dual.hpp.
+// Coordinate steps of the dual of a linear SVM with a margin loss; see margins_dual.hpp.
 #pragma once
 
 #include "simd/margin_loops.hpp"
@@ -11,15 +11,19 @@ namespace alphapath::simd {
 /// Where a descent stands, and what a sweep over some rows found. Arrays have one entry a row.
 struct DualSweep {
   RowSigns labels;
-  RowWeights upper;    // c_i; 0: the row is left out
-  const double* norms; // |x_i|, without the bias
-  double bias_square;  // 1 where theta ends in a bias, which is a feature of ones; else 0
+  RowWeights upper;             // c_i; 0: the row is left out
+  const double* norms;          // |x_i|, without the bias
+  double bias_square;           // 1 where theta ends in a bias, which is a feature of ones; else 0
+  double low = 1.0, high = 1.0; // between them the loss is a parabola, below a line
+  double ridge = 0.0;           // that of row i is ridge / c_i; 0 for the hinge
+  bool has_top = true;          // whether alpha_i is at most c_i
 
   double* alpha;
   double* theta; // weights
   double* bias;
   double alpha_sum = 0.0;    // sum alpha
   double theta_square = 0.0; // |theta|^2
+  double ridge_square = 0.0; // sum ridge_i alpha_i^2
 
   // Bounds: a row whose reach exceeds the squared distance of theta from the reference would not
   // move. |x_i| includes the bias.
@@ -40,6 +44,20 @@ struct DualSweep {
   std::int32_t* kept = nullptr; // rows that moved or are inside their box, where wanted
   std::size_t n_kept = 0;
 };
+
+/// c l(m) less what alpha adds to the dual, and alpha m: what is left of Fenchel's inequality.
+static inline double row_gap(const DualSweep& s, double alpha, double upper, double m) {
+  const double short_by = 1.0 - m;
+  if (s.ridge == 0.0)
+    return short_by > 0.0 ? (upper - alpha) * short_by : -alpha * short_by;
+  const double ridge = s.ridge / upper;
+  if (m >= s.high) // alpha (m - high) + 1/2 ridge alpha^2
+    return alpha * (m - s.high + 0.5 * ridge * alpha);
+  if (m <= s.low) // the same from the top
+    return (upper - alpha) * (s.low - m + 0.5 * ridge * (upper - alpha));
+  const double off = s.high - m - ridge * alpha;
+  return 0.5 * off * off / ridge;
+}
 
 #define ALPHAPATH_DECLARE(isa)                                                                     \
   namespace isa {                                                                                  \

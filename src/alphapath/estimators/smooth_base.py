@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..kernels import KernelStore, Precomputed
 from ..kernels.limits import check_decision_values, check_kernel_size, check_squared_norms
+from ..margin_certificate import MarginCertificate
 from ..margin_problem import MarginProblem
 from ..problem import FloatArray
 from ..solution import Status
@@ -159,7 +160,9 @@ class BaseSmooth(BaseEstimator):
 
     def _make_problems(self, rows: SmoothRows) -> list[MarginProblem]:
         """One problem a column of the decision values."""
-        design = self._make_design(rows)
+        return self._problems_on(self._make_design(rows), rows)
+
+    def _problems_on(self, design: Any, rows: SmoothRows) -> list[MarginProblem]:
         # The loss of a MarginProblem is (.)^2, that of the smooth SVM (.)^2 / 2.
         weights = 0.5 * self._weight_scale(rows.targets, rows.weights) * rows.weights
         return [
@@ -225,6 +228,29 @@ class BaseSmooth(BaseEstimator):
         model._validate_params()
         problems = model._make_problems(model._prepare(X, y, sample_weight))
         return problems[0] if len(problems) == 1 else problems
+
+    def certify(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
+    ) -> MarginCertificate | list[MarginCertificate]:
+        """Recompute the quality of the fitted model from the raw training data.
+
+        Give the arguments of `fit`. Uses the coefficients, the formula of the kernel and no solver;
+        more than two classes give a list, one certificate a class.
+        """
+        check_is_fitted(self, "intercept_")
+        model: Self = clone(self)
+        rows = model._prepare(X, y, sample_weight)
+        design, coefs = rows.X, self.coef_ if self._is_linear else self.kernel_coef_
+        classes = getattr(self, "classes_", None)
+        scale = rows.column_scale
+        if scale is not None:
+            if not isinstance(self._kernel, Precomputed):
+                design = np.asarray(self._kernel.evaluate(rows.X, rows.X), dtype=np.float64)
+            design = design * scale
+            if coefs.shape[1] == scale.size:
+                coefs = np.divide(coefs, scale, out=np.zeros_like(coefs), where=scale > 0.0)
+        problems = model._problems_on(design, rows)
+        return training.certify_columns(classes, problems, coefs, self.intercept_)
 
     # -- predicting
 

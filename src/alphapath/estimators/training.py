@@ -17,6 +17,8 @@ from sklearn.utils.validation import _check_sample_weight
 
 from ..kernels import Callable as CallableKernel
 from ..kernels import Kernel, Linear, Poly, Precomputed, Rbf, Sigmoid
+from ..margin_certificate import MarginCertificate, certify_margin
+from ..margin_problem import MarginProblem
 from ..problem import FloatArray, Problem
 from ..solution import Info, Solution, Status, make_solution
 from ..solvers import smo
@@ -202,6 +204,27 @@ STATUS_ORDER = (
     Status.STATIONARY,
     Status.SOLVED,
 )
+
+
+def certify_columns(
+    classes: Any, problems: list[MarginProblem], coefs: FloatArray, bias: FloatArray
+) -> MarginCertificate | list[MarginCertificate]:
+    """One certificate a column of a model whose problems were made anew from its training data."""
+    if len(problems) != len(coefs):
+        raise ValueError(
+            f"y makes {len(problems)} columns and the model has {len(coefs)}, of the classes "
+            f"{classes}; certify needs the training data, with rows of every class."
+        )
+    if problems[0].d != coefs.shape[1]:
+        raise ValueError(
+            f"X makes {problems[0].d} coefficients and the model has {coefs.shape[1]}; certify "
+            f"needs the training data."
+        )
+    found = [
+        certify_margin(problem, coef, float(b))
+        for problem, coef, b in zip(problems, coefs, bias, strict=True)
+    ]
+    return found[0] if len(found) == 1 else found
 
 
 def overall_status(infos: Sequence[Info]) -> Status:

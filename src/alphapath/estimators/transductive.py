@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from ..certificate import Certificate
 from ..paths.transduction import transduce
 from ..paths.weights import read_estimator
 from ..problem import FloatArray
+from . import training
 from .base import POSITIVE
 from .svc import SVC
 
@@ -105,7 +107,7 @@ class TransductiveSVC(ClassifierMixin, BaseEstimator):
             C=self.C,
             kernel=self.kernel,
             degree=self.degree,
-            gamma=self.gamma,
+            gamma=self._choose_gamma(X),
             coef0=self.coef0,
             memory_limit=self.memory_limit,
         )
@@ -124,6 +126,34 @@ class TransductiveSVC(ClassifierMixin, BaseEstimator):
         self.n_switches_, self.n_doublings_ = found.n_switches, found.n_doublings
         self.n_rounds_ = found.n_rounds
         return self
+
+    def _choose_gamma(self, X: Any) -> Any:
+        """A number, so that the weights of the unlabelled rows do not move it later."""
+        return training.choose_gamma(self, X, np.ones(X.shape[0])) or self.gamma
+
+    def certify(self, X: Any, y: Any) -> Certificate:
+        """Recompute the quality of the fitted model from the raw training data.
+
+        Give the arguments of `fit`. It certifies the model of all rows with the labels of
+        `transduction_`, outside all solvers; which labels are the best is not certified.
+        """
+        check_is_fitted(self, "model_")
+        labels = column_or_1d(y)
+        is_labelled = labels != UNLABELLED
+        if labels.shape != self.transduction_.shape:
+            raise ValueError(
+                f"y has {labels.size} rows, but the model was fitted on "
+                f"{self.transduction_.size}; certify needs the training data."
+            )
+        if not np.array_equal(labels[is_labelled], self.transduction_[is_labelled]):
+            raise ValueError(
+                "The labels of y are not those that the model was fitted on; certify needs the "
+                "training data."
+            )
+        weights = np.where(is_labelled, 1.0, self.C_unlabelled / self.C)
+        found = self.model_.certify(X, self.transduction_, weights)
+        assert isinstance(found, Certificate)  # two classes make one problem
+        return found
 
     def decision_function(self, X: Any) -> FloatArray:
         """Positive for the second class."""

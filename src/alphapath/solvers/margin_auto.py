@@ -1,9 +1,9 @@
 """The solver of a MarginProblem that is likely to be the fastest.
 
-Newton's method, but for the hinge with a penalised offset or none: the dual then takes a tenth of
-the time for small C and for many features, and far too long for large C and few features. Which it
-will be shows only on the way: the dual is begun, and given up for Newton's method as soon as it is
-foreseen to take longer.
+Newton's method, but for the hinge, and for all losses of more features than a matrix is kept for:
+the dual then takes a tenth of the time for small C and for many features, and far too long for
+large C and few features. Which it will be shows only on the way: the dual is begun, and given up
+for Newton's method as soon as it is foreseen to take longer. A free offset is not for the dual.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ..solution import Status
 from . import margin_dual, margin_newton
 from .margin_rows import read_rows
 
-#: What Newton's method takes on the hinge, in passes over the data and, for its systems, in units
-#: of d^3; and what a visit of the dual takes, for itself and for each value of the row. Nanoseconds
-#: of one machine, of which only the ratios count.
-NEWTON_PASSES, NEWTON_CUBE = 12, 12.0
+#: What Newton's method takes: to begin, in passes over the data and, for its systems, in units of
+#: d^3; and what a visit of the dual takes, for itself and for each value of the row. Nanoseconds of
+#: one machine, of which only the ratios count.
+NEWTON_START, NEWTON_PASSES, NEWTON_CUBE = 1e6, 40, 12.0
 VISIT, VISIT_VALUE = 20.0, 5.0
 
 
@@ -33,11 +33,11 @@ def solve(
 ) -> MarginSolution:
     """Minimise from 0."""
     rows = read_rows(problem.X) if rows is None else rows
-    if not margin_dual.can_solve(problem):
+    if not begins_with_dual(problem):
         return margin_newton.solve(problem, limits=limits, rows=rows)
     began = time.perf_counter()
     budget = margin_dual.DualLimits(
-        limits.tol, limits.max_iter, limits.time_limit, count_visits(problem)
+        limits.goal, limits.max_iter, limits.time_limit, count_visits(problem)
     )
     dual = margin_dual.solve(problem, limits=budget, rows=rows)
     if dual.info.status not in (Status.ITERATION_LIMIT, Status.STALLED):
@@ -53,10 +53,17 @@ def solve(
     return replace(newton, info=replace(newton.info, n_rows_computed=n_rows, solve_time=seconds))
 
 
+def begins_with_dual(problem: MarginProblem) -> bool:
+    """Whether the dual may be the faster."""
+    is_likely = problem.loss == "hinge" or not margin_newton.keeps_gram(problem)
+    return is_likely and margin_dual.can_solve(problem)
+
+
 def count_visits(problem: MarginProblem) -> int:
     """Visits of the dual that take as long as Newton's method; -1: it would take longer still."""
     if not margin_newton.keeps_gram(problem):
-        return -1
+        return -1 if problem.loss == "hinge" else NEWTON_PASSES * problem.n
     n_values = problem.X.nnz if problem.is_sparse else problem.X.size
     visit = VISIT + VISIT_VALUE * n_values / problem.n
-    return int(NEWTON_PASSES * problem.n + NEWTON_CUBE * problem.d**3 / visit)
+    others = NEWTON_START + NEWTON_CUBE * problem.d**3
+    return int(NEWTON_PASSES * problem.n + others / visit)

@@ -1,6 +1,9 @@
-"""Coordinate descent on the dual of the hinge loss, with exact shrinking by margin bounds.
+"""Coordinate descent on the dual of a margin loss, with exact shrinking by margin bounds.
 
-    minimise  1/2 |theta|^2 - sum alpha,    0 <= alpha_i <= c_i,    theta = sum alpha_i y_i x_i
+    minimise  1/2 |theta|^2 + 1/2 sum r_i alpha_i^2 - high sum alpha,    theta = sum alpha_i y_i x_i
+
+over 0 <= alpha_i <= c_i, with r_i = 0 and high = 1 for the hinge. For the squared hinge r_i is
+1 / (2 c_i) and alpha_i has no upper bound; for the Huber loss r_i is 2 h / c_i and high 1 + h.
 
 Sweeps over all rows take turns with sweeps over the rows that move. A row at a bound is passed
 over only while the distance that theta has gone proves that its margin has not come to 1, so that
@@ -16,7 +19,7 @@ import numpy as np
 
 from .. import _core
 from ..errors import InfeasibleStart, SolverMismatch
-from ..margin_problem import MarginProblem
+from ..margin_problem import MARGIN_LOSSES, MarginProblem
 from ..margin_solution import MarginSolution
 from ..problem import FloatArray
 from ..solution import Info, Status
@@ -46,7 +49,7 @@ def solve(
     seed: int = 0,
     rows: _core.MarginRows | None = None,
 ) -> MarginSolution:
-    """Descend from the dual variables `start`, or from 0; for the hinge without a free offset.
+    """Descend from the dual variables `start`, or from 0; for no free offset.
 
     Parameters
     ----------
@@ -94,8 +97,8 @@ def solve(
 
 
 def can_solve(problem: MarginProblem) -> bool:
-    """Whether this is the hinge loss, the offset penalised or absent."""
-    return problem.loss == "hinge" and problem.offset != "free"
+    """Whether this is a loss of a margin, the offset penalised or absent."""
+    return problem.loss in MARGIN_LOSSES and problem.offset != "free" and problem.dropped is None
 
 
 def require_dual(problem: MarginProblem) -> None:
@@ -103,8 +106,8 @@ def require_dual(problem: MarginProblem) -> None:
     require_margins(problem, "dual")
     if not can_solve(problem):
         raise SolverMismatch(
-            f"The dual solver is for the hinge loss with a penalised offset or none, but the loss "
-            f"is {problem.loss} and the offset {problem.offset}; use the newton solver."
+            f"The dual solver is for a penalised offset or none, but the offset is "
+            f"{problem.offset}; use the newton solver."
         )
 
 
@@ -113,10 +116,11 @@ def check_alpha(problem: MarginProblem, alpha: FloatArray) -> FloatArray:
     checked = np.ascontiguousarray(alpha, dtype=np.float64)
     if checked.shape != (problem.n,):
         raise InfeasibleStart(f"start has shape {checked.shape}; it must be ({problem.n},).")
-    is_inside = (checked >= 0.0) & (checked <= problem.weights)
+    upper = problem.weights
+    if problem.loss == "squared_hinge":
+        upper = np.where(upper > 0.0, np.inf, 0.0)
+    is_inside = (checked >= 0.0) & (checked <= upper)
     if not is_inside.all():
         i = int(np.argmin(is_inside))
-        raise InfeasibleStart(
-            f"start[{i}] is {checked[i]}; it must be between 0 and the weight {problem.weights[i]}."
-        )
+        raise InfeasibleStart(f"start[{i}] is {checked[i]}; it must be between 0 and {upper[i]}.")
     return checked

@@ -26,8 +26,10 @@ from ..margin_problem import MarginProblem, scale_weights
 from ..margin_solution import MarginSolution
 from ..problem import FloatArray
 from ..solution import Info, Status
+from . import margin_interior
 from .lapack import single_threaded
-from .margin_rows import decision_values, full_evaluation, make_task, read_rows, require_margins
+from .margin_gap import PointQuality, measure_point
+from .margin_rows import make_task, read_rows, require_margins
 
 #: Features up to which the matrix of second moments is kept.
 MAX_GRAM = 1200
@@ -44,17 +46,30 @@ GRADIENT_SHARE = 5.0
 #: squared hinge is solved to this share of the tol, down to a gap of EXACT: rates of a search then
 #: are those of the optimum.
 LAST_SHARE, EXACT = 0.1, 1e-8
+#: Systems of one loss after which Newton's method is taken to go round in circles; and, with up to
+#: so many values of X, all systems on the way to the hinge after which interior points are faster.
+MANY_SYSTEMS = 200
+SMALL, MANY_OF_SMALL = 1 << 17, 80
 #: Folds whose passes over the data are shared.
 MAX_TOGETHER = 8
 
 
 @dataclass(frozen=True)
 class NewtonLimits:
-    """Gap relative to the objective, systems solved per C, seconds (None: no limit)."""
+    """Gap relative to the objective, systems solved per C, seconds (None: no limit).
+
+    `aim` (None: tol) is the gap to go for, where rounding allows it; within `tol` is solved.
+    """
 
     tol: float = 1e-4
     max_iter: int = 200
     time_limit: float | None = None
+    aim: float | None = None
+
+    @property
+    def goal(self) -> float:
+        """The gap at which to stop."""
+        return self.tol if self.aim is None else min(self.aim, self.tol)
 
 
 class NewtonPath:
@@ -103,49 +118,79 @@ class NewtonPath:
 
     def solve(self, C: float = 1.0) -> MarginSolution:
         """The solution for the weights C * problem.weights."""
-        info, coef, bias = self.step(C)
-        problem = self.problem
-        if C != 1.0:
-            problem = problem.with_weights(scale_weights(problem.weights, C))
-        return MarginSolution(problem, coef, bias, decision_values(self.rows, coef, bias), info)
+        info, theta, point = self._step(C, wants_values=True)
+        problem = self._problem_at(C)
+        if info.status is Status.STALLED and margin_interior.can_solve(problem):
+            return self._rescue(problem, info)
+        return MarginSolution(problem, theta[:-1], float(theta[-1]), point.values, info)
 
     def step(self, C: float) -> tuple[Info, FloatArray, float]:
         """The same without decision values: how the solve went, coef and bias."""
+        info, theta, _ = self._step(C, wants_values=False)
+        problem = self._problem_at(C)
+        if info.status is Status.STALLED and margin_interior.can_solve(problem):
+            found = self._rescue(problem, info)
+            return found.info, found.coef, found.bias
+        return info, theta[:-1].copy(), float(theta[-1])
+
+    def _step(self, C: float, wants_values: bool) -> tuple[Info, FloatArray, PointQuality]:
+        """Newton's method alone; its status is that of the gap recomputed from all rows."""
         if not 0.0 < C < np.inf:
             raise ValueError(f"C is {C}; it must be positive and finite.")
         began = time.perf_counter()
         with single_threaded():
             if self.problem.loss == "hinge":
-                result, gap = self._solve_hinge(C, began)
+                result = self._solve_hinge(C, began)
             elif self.problem.loss == "huber":
                 result = self._solve_huber(C, began)
-                gap = result.gap
             else:
                 result = self._native.solve(C, self._time_left(began))
-                gap = result.gap
         theta = self._theta()
-        objective, squares = self._objective(C, theta, result)
+        width = self._width if self.problem.loss == "hinge" else None
+        point = measure_point(
+            self.problem, self.rows, theta, C, width=width, wants_values=wants_values
+        )
+        status = Status(result.status)
+        if status is Status.ITERATION_LIMIT and result.n_iter < self.limits.max_iter:
+            status = Status.STALLED
+        if status in (Status.SOLVED, Status.STALLED):
+            is_good = point.gap <= self.limits.tol * point.objective
+            status = Status.SOLVED if is_good else Status.STALLED
         info = Info(
-            status=Status(result.status),
-            objective=objective,
-            duality_gap=gap,
-            kkt_violation=float(np.sqrt(squares)),
+            status=status,
+            objective=point.objective,
+            duality_gap=point.gap,
+            kkt_violation=point.gradient_norm,
             n_iter=result.n_iter,
             n_rows_computed=self._native.n_examined,
             solve_time=time.perf_counter() - began,
         )
-        return info, theta[:-1].copy(), float(theta[-1])
+        return info, theta, point
+
+    def _problem_at(self, C: float) -> MarginProblem:
+        if C == 1.0:
+            return self.problem
+        return self.problem.with_weights(scale_weights(self.problem.weights, C))
+
+    def _rescue(self, problem: MarginProblem, info: Info) -> MarginSolution:
+        """Where rounding stopped Newton's method: the dual, with unknowns of its own."""
+        limit = self.limits.time_limit
+        left = None if limit is None else max(limit - info.solve_time, 1e-6)
+        found = margin_interior.solve(
+            problem, tol=self.limits.tol, aim=self.limits.goal, time_limit=left
+        )
+        counts = replace(
+            found.info,
+            n_iter=info.n_iter + found.info.n_iter,
+            n_rows_computed=info.n_rows_computed + found.info.n_rows_computed,
+            n_fallbacks=1,
+            solve_time=info.solve_time + found.info.solve_time,
+        )
+        return replace(found, info=counts)
 
     def _theta(self) -> FloatArray:
         theta: FloatArray = self._native.theta
         return np.append(theta, 0.0) if self.problem.offset == "none" else theta
-
-    def _objective(self, C: float, theta: FloatArray, result: Any) -> tuple[float, float]:
-        """Objective and squared gradient norm."""
-        if self.problem.loss != "hinge":
-            return result.objective, 2.0 * result.gap
-        objective, gradient = full_evaluation(self.problem, self.rows, theta, C)
-        return objective, float(gradient @ gradient)
 
     def _time_left(self, began: float) -> float:
         """Seconds for the native solver, where 0 means no limit."""
@@ -170,10 +215,10 @@ class NewtonPath:
             result = self._native.solve(C, self._time_left(began))
             n_iter += result.n_iter
             if width == target or result.status in (Status.TIME_LIMIT, Status.INTERRUPTED):
-                return _Counted(result.status, n_iter, result.objective, result.gap)
+                return _Counted(result.status, n_iter)
             width = max(target, SHRINKING * width)
 
-    def _solve_hinge(self, C: float, began: float) -> tuple[Any, float]:
+    def _solve_hinge(self, C: float, began: float) -> Any:
         """Huber losses of shrinking width until the gap of the hinge is within tol."""
         # A neighbouring C needs about the same width: step back once, do not begin anew.
         self._width = min(FIRST_WIDTH, self._width / SHRINKING)
@@ -182,14 +227,16 @@ class NewtonPath:
             self._set_width(self._width)
             result = self._native.solve(C, self._time_left(began))
             n_iter += result.n_iter
-            objective, gap = hinge_gap(self.problem, self.rows, self._theta(), self._width, C)
-            if gap <= self.limits.tol * abs(objective):
-                return _Counted(Status.SOLVED, n_iter), gap
             if result.status in (Status.TIME_LIMIT, Status.INTERRUPTED, Status.ITERATION_LIMIT):
-                return _Counted(result.status, n_iter), gap
+                return _Counted(result.status, n_iter)
+            point = measure_point(self.problem, self.rows, self._theta(), C, width=self._width)
+            if point.gap <= self.limits.goal * point.objective:
+                return _Counted(Status.SOLVED, n_iter)
+            if n_iter > MANY_OF_SMALL and self.problem.n * self.problem.d <= SMALL:
+                return _Counted(Status.STALLED, n_iter)
             # The loss of this width is that of the hinge to a share of 2 width: no need to go on.
-            if self._width <= NARROW_ENOUGH * self.limits.tol:
-                return _Counted(Status.STALLED, n_iter), gap
+            if self._width <= NARROW_ENOUGH * self.limits.goal:
+                return _Counted(Status.STALLED, n_iter)
             self._width *= SHRINKING
 
 
@@ -253,13 +300,15 @@ def native_options(problem: MarginProblem, limits: NewtonLimits) -> _core.Newton
     options.has_bias = problem.offset != "none"
     options.bias_penalty = 1.0 if problem.offset == "penalised" else 0.0
     options.keeps_gram = keeps_gram(problem)
-    options.tol, options.max_iter = limits.tol, limits.max_iter
+    options.tol, options.max_iter = limits.goal, limits.max_iter
+    if margin_interior.can_solve(problem):
+        options.max_iter = min(limits.max_iter, MANY_SYSTEMS)
     if problem.loss == "squared_hinge":
         options.gradient_tol = GRADIENT_SHARE * limits.tol
         if options.keeps_gram:
-            options.tol = min(limits.tol, max(LAST_SHARE * limits.tol, EXACT))
+            options.tol = min(limits.goal, max(LAST_SHARE * limits.tol, EXACT))
     # The gap of the hinge counts the slope of a free bias as it is, not its square.
-    options.bias_tol = (0.1 if problem.loss == "hinge" else 1.0) * limits.tol
+    options.bias_tol = (0.1 if problem.loss == "hinge" else 1.0) * limits.goal
     return options
 
 
@@ -269,30 +318,6 @@ class _Counted:
 
     status: int
     n_iter: int
-    objective: float = np.nan
-    gap: float = np.nan
-
-
-def hinge_gap(
-    problem: MarginProblem, rows: _core.MarginRows, theta: FloatArray, width: float, C: float
-) -> tuple[float, float]:
-    """The hinge objective at theta for the weights times C, and its gap to a point of the dual.
-
-    alpha_i = -c_i smooth'(m_i), of the Huber loss of that width, lies in [0, c_i], and the dual is
-    sum alpha - 1/2 |sum alpha y x|^2. For a free offset sum alpha y = 0, to which the alpha of one
-    class are scaled down.
-    """
-    smooth = _core.MarginLoss.huber(width)
-    losses, alpha, moments = _core.sum_hinge(make_task(problem, rows), smooth, theta)
-    is_penalised = problem.offset == "penalised"
-    w, b = theta[:-1], float(theta[-1])
-    objective = C * losses + 0.5 * (float(w @ w) + is_penalised * b * b)
-    shares = np.ones(2)
-    if problem.offset == "free":
-        shares = np.divide(alpha.min(), alpha, out=np.zeros(2), where=alpha > 0.0)
-    u = C * (shares @ moments)
-    u[-1] *= is_penalised
-    return objective, objective - (C * float(shares @ alpha) - 0.5 * float(u @ u))
 
 
 def keeps_gram(problem: MarginProblem) -> bool:

@@ -70,19 +70,6 @@ def make_task(
     )
 
 
-def full_evaluation(
-    problem: MarginProblem, rows: _core.MarginRows, theta: FloatArray, C: float = 1.0
-) -> tuple[float, FloatArray]:
-    """Objective and gradient at theta = (w, b) for the weights times C, every margin computed."""
-    value, gradient = _core.MarginSums(make_task(problem, rows), "full").evaluate(theta)
-    w, b = theta[:-1], float(theta[-1])
-    is_penalised = problem.offset == "penalised"
-    gradient *= C
-    gradient[:-1] += w
-    gradient[-1] = 0.0 if problem.offset == "none" else gradient[-1] + is_penalised * b
-    return C * value + 0.5 * (float(w @ w) + is_penalised * b * b), gradient
-
-
 def decision_values(rows: _core.MarginRows, coef: FloatArray, bias: float) -> FloatArray:
     """X w + b on all rows, in one array."""
     values: FloatArray = rows.dots(coef)

@@ -12,14 +12,16 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-import numpy as np
-
 from .. import _core
 from ..errors import SolverMismatch
 from ..margin_problem import MarginProblem
 from ..margin_solution import MarginSolution
 from ..solution import Info, Status
-from .margin_rows import decision_values, full_evaluation, make_task, read_rows, require_margins
+from .margin_gap import measure_point
+from .margin_rows import make_task, read_rows, require_margins
+
+#: Width of the Huber loss whose slopes give the dual point of the gap.
+SLOPE_WIDTH = 0.1
 
 
 @dataclass(frozen=True)
@@ -55,16 +57,15 @@ def solve(
     options.n_sampled, options.n_steps = sampling.n_sampled, sampling.n_steps
     options.seed, options.uses_bounds = sampling.seed, bounds
     found = _core.run_pegasos(make_task(problem, rows), options, time_limit or 0.0)
-    objective, gradient = full_evaluation(problem, rows, found.theta)
-    squares = float(gradient @ gradient)
+    point = measure_point(problem, rows, found.theta, width=SLOPE_WIDTH, wants_values=True)
     info = Info(
         status=Status(found.status),
-        objective=objective,
-        duality_gap=0.5 * squares,
-        kkt_violation=float(np.sqrt(squares)),
+        objective=point.objective,
+        duality_gap=point.gap,
+        kkt_violation=point.gradient_norm,
         n_iter=found.n_steps,
         n_rows_computed=found.n_examined,
         solve_time=time.perf_counter() - began,
     )
     coef, bias = found.theta[:-1], float(found.theta[-1])
-    return MarginSolution(problem, coef, bias, decision_values(rows, coef, bias), info, found)
+    return MarginSolution(problem, coef, bias, point.values, info, found)
