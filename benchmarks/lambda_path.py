@@ -140,7 +140,7 @@ def compare_coordinate(case: dict[str, Any], seed: int, folder: str) -> dict[str
 def follow_path(case: dict[str, Any], seed: int, folder: str) -> Any:
     from alphapath.paths.follow_lambda import follow
 
-    return follow(build(case, seed, folder), np.array([-1, 1]), None, LAST_LAMBDA)
+    return follow(build(case, seed, folder), np.array([-1, 1]), (None, LAST_LAMBDA))
 
 
 def random_lambdas(path: Any, seed: int) -> np.ndarray:

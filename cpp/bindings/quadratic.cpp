@@ -47,7 +47,7 @@ QuadraticPath follow(const QuadraticProblem& problem, const std::optional<Vector
     const ReleasedGil released;
     return follow_quadratic_path(problem, first, watched);
   }();
-  signals.raise_caught(false);
+  signals.raise_caught(true);
   return path;
 }
 
@@ -139,6 +139,18 @@ void bind_path(nb::module_& m) {
       .def_prop_ro(
           "last_a", [](const Path& path) { return to_numpy(std::span(path.last_a)); },
           nb::rv_policy::move)
+      .def_prop_ro(
+          "gap_firsts",
+          [](const Path& path) {
+            return gather<double>(path.gaps, [](const auto& gap) { return gap.first; });
+          },
+          nb::rv_policy::move)
+      .def_prop_ro(
+          "gap_lasts",
+          [](const Path& path) {
+            return gather<double>(path.gaps, [](const auto& gap) { return gap.second; });
+          },
+          nb::rv_policy::move)
       .def("segment", &segment, nb::arg("k"), "(members, a, drift, poles, residues) of one piece.")
       .def_prop_ro("status", [](const Path& path) { return static_cast<int>(path.status); })
       .def_ro("lambda_end", &Path::lambda_end)
@@ -180,13 +192,13 @@ void bind_quadratic(nb::module_& m) {
       .def(
           "__init__",
           [](QuadraticPathOptions* self, double lambda_start, double lambda_end, bool uses_eigen,
-             bool has_cutoff, bool keeps_segments, std::int64_t max_events) {
+             bool has_cutoff, bool keeps_segments, std::int64_t max_events, double time_limit) {
             new (self) QuadraticPathOptions{lambda_start,   lambda_end, uses_eigen, has_cutoff,
-                                            keeps_segments, max_events, {}};
+                                            keeps_segments, max_events, time_limit, {}};
           },
           nb::arg("lambda_start"), nb::arg("lambda_end"), nb::arg("uses_eigen") = false,
           nb::arg("has_cutoff") = true, nb::arg("keeps_segments") = true,
-          nb::arg("max_events") = -1);
+          nb::arg("max_events") = -1, nb::arg("time_limit") = 0.0);
   bind_path(m);
   m.def("solve_quadratic", &solve, nb::arg("problem"), nb::arg("lam"), nb::arg("guess").none(),
         nb::arg("tol") = 1e-9, nb::arg("max_iter") = 200, "Active-set Newton at one lambda.");

@@ -11,7 +11,7 @@
 // (duplicates, symmetric data) are resolved with lambda fixed, by signs of derivatives only:
 // least-index pivoting on a positive definite complementarity problem, which is finite. Every piece
 // ends with all slacks recomputed; one that is negative beyond rounding, or a place where pivoting
-// does not end, is resolved by the Newton solver and counted (n_resets).
+// does not end, is left behind by a jump: the Newton solver a little further along (n_resets).
 #include "secular_walk.hpp"
 
 #include "alphapath/blas.hpp"
@@ -29,6 +29,8 @@ constexpr int one = 1;
 constexpr double pole_tol = 1e-13;
 /// Derivatives of tied slacks below this share of their terms are zero.
 constexpr double slope_rounding = 1e-11;
+/// Within this share of lambda a walk has not moved.
+constexpr double standstill = 1e-11;
 constexpr double longest_step = 0.75, shortest_reach = 0.02;
 
 } // namespace
@@ -170,6 +172,13 @@ void Walk::end_piece() {
   }
 }
 
+/// A piece at whose end some slack is negative: an event on it went unseen.
+void Walk::doubt_piece() {
+  const double first = options_.keeps_segments ? path_.segments.back().first : flips_from_;
+  if (std::abs(first - lambda_) > longest_unseen * first)
+    path_.gaps.push_back({first, lambda_});
+}
+
 /// Along the piece from x to x + dx, the optimality condition restored to rounding.
 void Walk::advance(double x, double dx) {
   const int m = static_cast<int>(arr_.n_free), k = static_cast<int>(D_.size());
@@ -205,6 +214,16 @@ void Walk::reach_event(double t, std::size_t j) {
   }
 }
 
+/// Whether there were more set changes than pivoting can need while lambda stood still, but for
+/// rounding: events that undo each other within it would go on for ever.
+bool Walk::has_cycled() {
+  if (std::abs(lambda_ - flips_from_) > standstill * lambda_) {
+    flips_from_ = lambda_;
+    n_flips_here_ = 0;
+  }
+  return n_flips_here_ > 20 + 4 * arr_.size();
+}
+
 QuadraticPathStatus Walk::walk() {
   const double end = options_.lambda_end;
   while (direction_ * (lambda_ - end) > 0) {
@@ -212,11 +231,12 @@ QuadraticPathStatus Walk::walk() {
         path_.events.size() >= static_cast<std::size_t>(options_.max_events))
       return QuadraticPathStatus::event_limit;
     if (watch_.should_stop())
-      return QuadraticPathStatus::interrupted;
+      return watch_.is_interrupted() ? QuadraticPathStatus::interrupted
+                                     : QuadraticPathStatus::time_limit;
     if (!make_poles())
       return QuadraticPathStatus::not_convex;
     if (flip_wrong_tie()) {
-      if (n_flips_here_ > 20 + 4 * arr_.size() && !jump())
+      if (has_cycled() && !jump())
         return QuadraticPathStatus::not_convex;
       continue;
     }
@@ -237,16 +257,16 @@ QuadraticPathStatus Walk::walk() {
       lambda_ = end;
     end_piece();
     path_.largest_residual = std::max(path_.largest_residual, worst_residual());
-    n_flips_here_ = 0;
     const bool is_feasible = find_ties();
     step_share_ = std::clamp(event.is_found ? 0.7 * step_share_ + 0.3 * 8 * share : 2 * step_share_,
                              shortest_reach, longest_step);
-    if (!is_feasible) {
-      ++path_.n_resets;
-      if (!solve_here())
+    if (!is_feasible)
+      doubt_piece();
+    if (is_last)
+      break;
+    if (!is_feasible || has_cycled()) {
+      if (!jump())
         return QuadraticPathStatus::not_convex;
-      update_products();
-      find_ties();
     } else if (event.is_found) {
       const std::size_t i = equations_[event.equation].row;
       const Tie tie = ends_[event.equation];
@@ -260,6 +280,11 @@ QuadraticPathStatus Walk::walk() {
 
 QuadraticPath Walk::run(std::span<const double> guess) {
   path_.status = begin(guess) ? walk() : QuadraticPathStatus::not_convex;
+  if (path_.segments.empty()) { // ended before its first piece
+    D_.clear();
+    begin_piece();
+    end_piece();
+  }
   path_.lambda_end = lambda_;
   path_.last_a.resize(arr_.size());
   for (std::size_t i = 0; i < arr_.size(); ++i)

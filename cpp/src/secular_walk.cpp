@@ -23,8 +23,10 @@ constexpr double shift_ratio = 1.6;
 constexpr double residual_tol = 1e-11, residual_rounding = 2e-17;
 constexpr double newton_tol = 1e-11;
 constexpr int newton_steps = 200;
-/// A degenerate place that can not be resolved is passed by this share of lambda.
-constexpr double jump_share = 1e-9;
+/// A degenerate place that cannot be resolved is passed by this share of lambda, and by more where
+/// the walk got stuck again within it: each time by `jump_growth` times as much, which a relative
+/// way of 1 / `jump_decay` takes back.
+constexpr double first_jump = 1e-9, jump_growth = 4, jump_decay = 100, longest_jump = 0.5;
 
 double scale_of(double target, double upper) {
   return std::min(target, upper);
@@ -33,14 +35,18 @@ double scale_of(double target, double upper) {
 } // namespace
 
 Walk::Walk(const QuadraticProblem& problem, const QuadraticPathOptions& options)
-    : options_(options), arr_(problem), inverse_(problem.size()), watch_(0, options.wants_stop),
+    : options_(options), arr_(problem), inverse_(problem.size()), watch_(options.time_limit, options.wants_stop),
       lambda_(options.lambda_start),
       direction_(options.lambda_end < options.lambda_start ? 1.0 : -1.0), residual_(problem.size()),
-      ties_(problem.size(), Tie::none), abs_sums_(problem.size()) {
+      ties_(problem.size(), Tie::none), abs_sums_(problem.size()), roots_(problem.size()) {
+  last_jump_ = lambda_;
   for (std::size_t i = 0; i < problem.size(); ++i)
     for (std::size_t j = 0; j < problem.size(); ++j)
       abs_sums_[i] += std::abs(arr_.row(i)[j]) * scale_of(arr_.targets[j], arr_.upper[j]);
   largest_sum_ = *std::max_element(abs_sums_.begin(), abs_sums_.end());
+  for (std::size_t i = 0; i < problem.size(); ++i)
+    roots_[i] = std::sqrt(std::abs(arr_.row(i)[i]));
+  largest_root_ = *std::max_element(roots_.begin(), roots_.end());
 }
 
 /// Sets from `a` (in the order of positions); free instances come to the front.
@@ -75,15 +81,52 @@ bool Walk::solve_here() {
   return solution.is_convex && arrange(solution.a, true);
 }
 
-/// Past a degenerate place that the pivoting could not resolve.
+/// Past a degenerate place that could not be resolved. Every jump moves lambda, and jumps that
+/// follow each other closely grow, so that the walk ends whatever rounding does to its events.
 bool Walk::jump() {
   ++path_.n_resets;
-  lambda_ *= 1 - direction_ * jump_share;
+  const double way = std::abs(lambda_ / last_jump_ - 1);
+  jump_share_ = std::clamp(jump_growth * jump_share_ * std::exp(-jump_decay * way), first_jump,
+                           longest_jump);
+  const double from = lambda_, to = lambda_ * (1 - direction_ * jump_share_);
+  const bool is_last = direction_ * (to - options_.lambda_end) <= 0;
+  const std::size_t n_events = path_.events.size();
+  const std::vector<double> before = a_by_instance();
+  lambda_ = last_jump_ = is_last ? options_.lambda_end : to;
   n_flips_here_ = 0;
   if (!solve_here())
     return false;
+  if (std::abs(lambda_ - from) > longest_unseen * from)
+    bridge(from, n_events, before);
   update_products();
-  return find_ties() || true;
+  find_ties();
+  return true;
+}
+
+/// A piece without poles: the straight line between the solutions at both ends of a jump.
+void Walk::bridge(double from, std::size_t n_events, std::span<const double> before) {
+  path_.gaps.push_back({from, lambda_});
+  if (!options_.keeps_segments)
+    return;
+  QuadraticSegment piece;
+  piece.first = from;
+  piece.last = lambda_;
+  piece.n_events = n_events;
+  const std::vector<double> after = a_by_instance();
+  for (std::size_t i = 0; i < after.size(); ++i)
+    if (before[i] != after[i]) {
+      piece.members.push_back(static_cast<std::int32_t>(i));
+      piece.a.push_back(before[i]);
+      piece.drift.push_back((before[i] - after[i]) / (from - lambda_));
+    }
+  path_.segments.push_back(std::move(piece));
+}
+
+std::vector<double> Walk::a_by_instance() const {
+  std::vector<double> a(arr_.size());
+  for (std::size_t i = 0; i < arr_.size(); ++i)
+    a[static_cast<std::size_t>(arr_.who[i])] = arr_.a[i];
+  return a;
 }
 
 void Walk::flip(std::size_t position, Side to) {
@@ -110,6 +153,12 @@ void Walk::update_residual() {
     residual_[i] = lambda_ * (arr_.targets[i] - arr_.a[i]) - arr_.q[i];
 }
 
+/// What rounds in q_i: sum_j |Q_ij| a_j, at most sqrt(Q_ii) sum_j sqrt(Q_jj) a_j.
+double Walk::terms_of(std::size_t i) const {
+  const auto who = static_cast<std::size_t>(arr_.who[i]);
+  return std::min(abs_sums_[who], roots_[who] * root_sum_);
+}
+
 /// q = Q a on all positions, and the residual lambda (r - a) - q on the free ones.
 void Walk::update_products() {
   std::copy(arr_.bound_part.begin(), arr_.bound_part.end(), arr_.q.begin());
@@ -119,6 +168,9 @@ void Walk::update_products() {
     blas().dgemv("N", &n, &m, &one_value, arr_.row(0), &stride, arr_.a.data(), &one, &one_value,
                  arr_.q.data(), &one);
   update_residual();
+  root_sum_ = 0;
+  for (std::size_t i = 0; i < arr_.size(); ++i)
+    root_sum_ += roots_[static_cast<std::size_t>(arr_.who[i])] * arr_.a[i];
 }
 
 /// The largest residual of the optimality condition (5.11) on the free set.
@@ -136,7 +188,8 @@ void Walk::restore() {
 }
 
 double Walk::residual_limit() const {
-  return std::max(residual_tol, residual_rounding * largest_sum_ / lambda_);
+  const double terms = std::min(largest_sum_, largest_root_ * root_sum_);
+  return std::max(residual_tol, residual_rounding * terms / lambda_);
 }
 
 /// Conjugate gradients on (Q_FF + lambda I) d = residual, preconditioned by M.
@@ -194,7 +247,7 @@ double Walk::slack(std::size_t i, Tie end) const {
 
 double Walk::tie_width(std::size_t i) const {
   const double share = tie_share * scale_of(arr_.targets[i], arr_.upper[i]);
-  const double rounding = product_rounding * abs_sums_[static_cast<std::size_t>(arr_.who[i])];
+  const double rounding = product_rounding * terms_of(i);
   return arr_.side[i] == Side::free ? share + rounding / lambda_ : lambda_ * share + rounding;
 }
 

@@ -12,6 +12,9 @@
 
 namespace alphapath::secular {
 
+/// Shorter stretches, relative to lambda, are not worth a piece or a gap of their own.
+constexpr double longest_unseen = 1e-8;
+
 /// Which end of its box an instance is tied to.
 enum class Tie : std::int8_t { none, zero, bound };
 
@@ -29,8 +32,10 @@ private:
   void list_equations();
   void begin_piece();
   void end_piece();
+  void doubt_piece();
   void advance(double x, double dx);
   void reach_event(double t, std::size_t equation);
+  bool has_cycled();
   QuadraticPathStatus walk();
 
   // State (secular_walk.cpp).
@@ -38,11 +43,14 @@ private:
   bool factor();
   bool solve_here();
   bool jump();
+  void bridge(double from, std::size_t n_events, std::span<const double> before);
+  std::vector<double> a_by_instance() const;
   void flip(std::size_t position, Side to);
   void update_products();
   double worst_residual() const;
   double residual_limit() const;
   void update_residual();
+  double terms_of(std::size_t position) const;
   void restore();
   void refine();
   double slack(std::size_t position, Tie end) const;
@@ -61,11 +69,14 @@ private:
 
   double lambda_ = 0, direction_ = 1;
   double step_share_ = 0.5;      // of lambda, how far the next event may be
-  std::size_t n_flips_here_ = 0; // set changes since lambda moved
+  std::size_t n_flips_here_ = 0; // set changes since lambda moved clearly
+  double flips_from_ = 0;        // lambda where these were begun to be counted
+  double jump_share_ = 0, last_jump_ = 0; // the last jump's share of lambda, and where it led
   std::vector<double> v_, D_, W_, residual_, work_;
   std::vector<Tie> ties_;        // by instance
   std::vector<double> abs_sums_; // by instance: sum_j |Q_ij| min(r_j, u_j)
-  double largest_sum_ = 0;
+  std::vector<double> roots_;    // by instance: sqrt(Q_ii)
+  double largest_sum_ = 0, largest_root_ = 0, root_sum_ = 0; // root_sum_: sum_j sqrt(Q_jj) a_j
   std::vector<Equation> equations_;
   std::vector<Tie> ends_; // of equations_
 };

@@ -922,7 +922,7 @@ class QuadraticSolution:
 class QuadraticPathOptions:
     """From where to where, and how."""
 
-    def __init__(self, lambda_start: float, lambda_end: float, uses_eigen: bool = False, has_cutoff: bool = True, keeps_segments: bool = True, max_events: int = -1) -> None: ...
+    def __init__(self, lambda_start: float, lambda_end: float, uses_eigen: bool = False, has_cutoff: bool = True, keeps_segments: bool = True, max_events: int = -1, time_limit: float = 0.0) -> None: ...
 
 class QuadraticPath:
     """Events and pieces of a path over lambda."""
@@ -956,6 +956,12 @@ class QuadraticPath:
 
     @property
     def last_a(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def gap_firsts(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def gap_lasts(self) -> NDArray[numpy.float64]: ...
 
     def segment(self, k: int) -> tuple[Annotated[NDArray[numpy.int32], dict(writable=False)], Annotated[NDArray[numpy.float64], dict(writable=False)], Annotated[NDArray[numpy.float64], dict(writable=False)], Annotated[NDArray[numpy.float64], dict(writable=False)], Annotated[NDArray[numpy.float64], dict(writable=False)]]:
         """(members, a, drift, poles, residues) of one piece."""

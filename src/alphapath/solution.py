@@ -121,3 +121,10 @@ def make_solution(
         **fields,  # type: ignore[arg-type]
     )
     return Solution(problem, beta, gradient, bias, info)
+
+
+def judge(violation: float, rounding: float, limit: float) -> tuple[Status, float]:
+    """(status, violation) by a limit, with what rounding of slopes may hide beyond it."""
+    if rounding > limit:
+        return Status.STALLED, violation + 2.0 * rounding  # of two slopes
+    return (Status.SOLVED if violation <= limit else Status.STALLED), violation

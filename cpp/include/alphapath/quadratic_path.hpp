@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace alphapath {
@@ -69,6 +70,7 @@ struct QuadraticPathOptions {
   bool has_cutoff = true;                  // false: solve each equation to the end, to count
   bool keeps_segments = true;              // false: only the events
   std::int64_t max_events = -1;
+  double time_limit = 0; // seconds; 0: none
   std::function<bool()> wants_stop;
 };
 
@@ -90,7 +92,13 @@ struct QuadraticSegment {
       residues; // residues: one column of members.size() for each pole
 };
 
-enum class QuadraticPathStatus { finished = 0, event_limit = 1, interrupted = 2, not_convex = 3 };
+enum class QuadraticPathStatus {
+  finished = 0,
+  event_limit = 1,
+  interrupted = 2,
+  not_convex = 3,
+  time_limit = 4
+};
 
 struct QuadraticPath {
   std::vector<Side> first_sides; // at lambda_start
@@ -98,6 +106,7 @@ struct QuadraticPath {
   double lambda_end = 0;         // how far it came
   std::vector<QuadraticEvent> events;
   std::vector<QuadraticSegment> segments;
+  std::vector<std::pair<double, double>> gaps; // jumps that a piece bridges in a straight line
   QuadraticPathStatus status = QuadraticPathStatus::finished;
   std::int64_t n_equations = 0, n_iterations = 0; // bracketing iterations over all equations
   std::int64_t n_poles = 0;                       // over all pieces

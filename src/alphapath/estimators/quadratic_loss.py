@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -10,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -17,9 +19,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..certificate import Certificate, certify
 from ..kernels import Kernel, KernelStore, Precomputed
 from ..kernels.limits import check_decision_values, check_squared_norms
-from ..paths.follow_lambda import follow
+from ..paths.follow_lambda import PathLimits, follow
 from ..paths.quadratic_loss import LOSSES, QuadraticModel, parse_loss
-from ..paths.quadratic_path import LambdaPath
+from ..paths.quadratic_path import LambdaPath, PathEnd
 from ..problem import FloatArray, Problem
 from ..solution import Solution, Status
 from ..solvers import coordinate, newton
@@ -28,6 +30,12 @@ from .base import BLOCK_VALUES, POSITIVE
 from .merge_rows import MergedRows, keep_rows, merge_rows
 from .parts import RawRows
 
+#: What ended a path before its end.
+ENDS = {
+    PathEnd.EVENT_LIMIT: "at its limit of set changes, max_events",
+    PathEnd.TIME_LIMIT: "at its time_limit",
+    PathEnd.INTERRUPTED: "because it was interrupted",
+}
 #: Matrices of n x n doubles that the Newton solver holds beside the kernel.
 NEWTON_MATRICES = 3
 
@@ -224,8 +232,13 @@ class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
         sample_weight: ArrayLike | None = None,
         lam_from: float | None = None,
         lam_to: float | None = 1e-5,
+        max_events: int | None = None,
+        time_limit: float | None = None,
     ) -> LambdaPath:
         """The exact path over lambda for this loss and kernel; `lam` plays no part.
+
+        A limit or Ctrl-C ends it early: what was followed is returned, `info_.status` of the path
+        says so, and a ConvergenceWarning.
 
         Parameters
         ----------
@@ -235,6 +248,10 @@ class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
         lam_from, lam_to : float or None
             The two ends, in either order; None stands for a lambda so large that no set changes
             beyond.
+        max_events : int or None
+            Set changes after which to stop; None stands for 60 a row and 20,000 more.
+        time_limit : float or None
+            Seconds after which to stop.
 
         Examples
         --------
@@ -246,7 +263,10 @@ class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
         True
         """
         model = self._path_model(X, y, sample_weight)
-        return follow(model, np.unique(np.asarray(y)), lam_from, lam_to)
+        limits = PathLimits(max_events, time_limit)
+        path = follow(model, np.unique(np.asarray(y)), (lam_from, lam_to), limits)
+        warn_ended(path)
+        return path
 
     def _path_model(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> QuadraticModel:
         """The model for every lambda."""
@@ -311,3 +331,15 @@ class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
             )
         check_is_fitted(self, "dual_coef_")
         return np.asarray(self.dual_coef_ @ self.support_vectors_)
+
+
+def warn_ended(path: LambdaPath) -> None:
+    """A ConvergenceWarning for a path that did not go all the way."""
+    reason = ENDS.get(path.info_.status)
+    if reason is not None:
+        warnings.warn(
+            f"The path over lambda ended {reason}, at lambda = {path.range_[1]:.6g}; it is known "
+            f"up to there.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )

@@ -12,8 +12,9 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_array
 
-from ..estimators.quadratic_loss import QuadraticLossSVC
+from ..estimators.quadratic_loss import QuadraticLossSVC, warn_ended
 from ..paths.follow_lambda import follow
+from ..paths.quadratic_path import PathEnd
 from ..paths.validation import ValidationCurve, average_curves
 
 
@@ -24,17 +25,20 @@ class LambdaCVResult:
     Parameters
     ----------
     curve : ValidationCurve
-        The mean over the folds of the share of wrong labels.
+        The mean over the folds of the share of wrong labels, over the lambda that all of them know.
     fold_curves : tuple of ValidationCurve
     n_events : tuple of int
         Set changes of each fold's path.
     seconds : float
+    is_exact : bool
+        Whether every path went all the way, and without gaps.
     """
 
     curve: ValidationCurve
     fold_curves: tuple[ValidationCurve, ...]
     n_events: tuple[int, ...]
     seconds: float
+    is_exact: bool = True
 
     @property
     def best_lam(self) -> float:
@@ -96,11 +100,16 @@ def cross_validate_path(
     start = max(model.start_lambda for model in models)
     curves: list[Any] = []
     n_events = []
+    is_exact = True
     for (train, test), model in zip(splits, models, strict=True):
-        path = follow(model, np.unique(labels[train]), start, lam_to)
+        path = follow(model, np.unique(labels[train]), (start, lam_to))
+        if path.info_.status is PathEnd.INTERRUPTED:
+            raise KeyboardInterrupt
+        warn_ended(path)
+        is_exact &= path.info_.status is PathEnd.FINISHED and not path.gaps_
         held_out = X[np.ix_(test, train)] if is_matrix else _safe_indexing(X, test)
         curves.append(path.validate(held_out, labels[test]))
         n_events.append(path.info_.n_events)
     mean = average_curves(curves, np.full(len(curves), 1.0 / len(curves)))
     seconds = time.perf_counter() - begin
-    return LambdaCVResult(mean, tuple(curves), tuple(n_events), seconds)
+    return LambdaCVResult(mean, tuple(curves), tuple(n_events), seconds, is_exact)

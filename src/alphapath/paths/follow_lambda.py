@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,12 @@ def lambda_path(
     lam_from: float | None = None,
     lam_to: float | None = 1e-5,
     memory_limit: int | str | None = None,
+    max_events: int | None = None,
+    time_limit: float | None = None,
 ) -> LambdaPath:
     """The exact path of a quadratic-loss SVM over lambda.
+
+    A limit or Ctrl-C ends it early: what was followed is returned, and `info_.status` says so.
 
     Parameters
     ----------
@@ -44,6 +49,11 @@ def lambda_path(
         The two ends, in either order; None stands for a lambda so large that no set changes beyond.
     memory_limit : int or str or None
         As for the estimators.
+    max_events : int or None
+        Set changes after which to stop; None stands for 60 a row and 20,000 more, which only a path
+        that rounding leads in circles reaches.
+    time_limit : float or None
+        Seconds after which to stop.
 
     Examples
     --------
@@ -71,16 +81,36 @@ def lambda_path(
         kernel = named[kernel]
     view = KernelStore(X, memory_limit=memory_limit).view(kernel, precision="float64")
     model = QuadraticModel(view, signs, weights, (rho, h))
-    return follow(model, classes, lam_from, lam_to)
+    return follow(model, classes, (lam_from, lam_to), PathLimits(max_events, time_limit))
+
+
+@dataclass(frozen=True)
+class PathLimits:
+    """When to stop before the end; None stands for the default."""
+
+    max_events: int | None = None
+    time_limit: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("max_events", self.max_events), ("time_limit", self.time_limit)):
+            if value is not None and not value > 0:
+                raise ValueError(f"{name} is {value}; it must be positive, or None.")
+
+    def as_options(self, first: float, last: float, n: int) -> _core.QuadraticPathOptions:
+        """The native options of a path from `first` to `last` on n rows."""
+        max_events = 60 * n + 20_000 if self.max_events is None else self.max_events
+        limits = {"max_events": max_events, "time_limit": self.time_limit or 0.0}
+        return _core.QuadraticPathOptions(first, last, **limits)
 
 
 def follow(
     model: QuadraticModel,
     classes: NDArray[Any],
-    lam_from: float | None = None,
-    lam_to: float | None = 1e-5,
+    ends: tuple[float | None, float | None] = (None, 1e-5),
+    limits: PathLimits | None = None,
 ) -> LambdaPath:
-    """The path of a model."""
+    """The path of a model between the two ends."""
+    lam_from, lam_to = ends
     if lam_from is None and lam_to is None:
         raise ValueError("lam_from and lam_to are both None; one end must be a number.")
     # Where nothing changes at all the large end has to lie above the other one nevertheless.
@@ -92,7 +122,7 @@ def follow(
             raise ValueError(f"A path can not begin or end at lambda = {lam}; it must be positive.")
     if first == last:
         raise ValueError(f"The path from lambda = {first} to itself has no length.")
-    options = _core.QuadraticPathOptions(first, last)
+    options = (limits or PathLimits()).as_options(first, last, model.view.n)
     with single_threaded():
         native = _core.follow_quadratic_path(model.native, None, options)
     if native.status == PathEnd.NOT_CONVEX:

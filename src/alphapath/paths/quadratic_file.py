@@ -23,6 +23,8 @@ ARRAYS = (
     "event_instances",
     "event_from",
     "event_to",
+    "gap_firsts",
+    "gap_lasts",
 )
 NUMBERS = (
     "status",
@@ -47,7 +49,8 @@ class StoredPath:
     def __init__(self, stored: dict[str, NDArray[Any]]) -> None:
         self._stored = stored
         for name in ARRAYS:
-            setattr(self, name, stored[name])
+            # Files of older versions have no gaps.
+            setattr(self, name, stored[name] if name in stored else np.zeros(0))
         *counts, self.largest_residual = stored["numbers"].tolist()
         for name, count in zip(NUMBERS[:-1], counts, strict=True):
             setattr(self, name, int(count))

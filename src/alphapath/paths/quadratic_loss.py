@@ -14,6 +14,7 @@ Legend: an instance is free (0 < a < u, the paper's C), at zero (R) or at its bo
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,10 @@ from ..kernels import KernelView
 from ..problem import FloatArray, Problem, freeze
 from ..solution import Solution, Status, make_solution
 from ..solvers.lapack import single_threaded
+from ..solvers.native import admit_rounding
 
+#: A KKT violation beyond this, relative to the targets, is told as STALLED.
+ENOUGH = 1e-6
 #: (rho, h) by name; "huber" is the width 0.1 on which the method was published.
 LOSSES: dict[str, tuple[float, float]] = {
     "squared_hinge": (1.0, np.inf),
@@ -105,6 +109,8 @@ class QuadraticModel:
         first = None if guess is None else np.ascontiguousarray(guess, dtype=np.float64)
         with single_threaded():
             result = _core.solve_quadratic(self.native, lam, first, tol)
+        if result.is_interrupted:
+            raise KeyboardInterrupt
         if not result.is_convex:
             raise not_convex(lam)
         return result
@@ -117,9 +123,13 @@ class QuadraticModel:
         end = np.where(self.y_signs < 0.0, problem.lower, problem.upper)
         beta = np.where(at_bound, end, np.clip(beta, problem.lower, problem.upper))
         gradient = result.q / (self.scale * lam) + problem.ridges * beta - problem.targets
-        status = Status.SOLVED if result.is_solved else Status.STALLED
-        counts = {"status": status, "n_iter": result.n_iter}
-        return make_solution(problem, beta, gradient, counts)
+        counts = {"status": Status.SOLVED, "n_iter": result.n_iter}
+        solution = make_solution(problem, beta, gradient, counts)
+        limit = ENOUGH * float(np.abs(problem.targets).max())
+        if solution.info.kkt_violation > limit:
+            info = replace(solution.info, status=Status.STALLED)
+            solution = replace(solution, info=info)
+        return admit_rounding(solution, limit)
 
 
 def not_convex(lam: float) -> InvalidProblem:

@@ -34,15 +34,17 @@ class PathEnd(IntEnum):
     EVENT_LIMIT = 1
     INTERRUPTED = 2
     NOT_CONVEX = 3
+    TIME_LIMIT = 4
 
 
 @dataclass(frozen=True)
 class PathInfo:
     """Counts of one path.
 
-    `iterations_per_equation` is the mean number of bracketing iterations; `n_resets` counts
-    degenerate places that were passed by the Newton solver; `largest_residual` is that of the
-    optimality condition on the free set, at ends of pieces.
+    `status` says whether the path went all the way; after a limit or Ctrl-C, `range_` says how far
+    it came. `iterations_per_equation` is the mean number of bracketing iterations; `n_resets`
+    counts degenerate places that were passed by the Newton solver; `largest_residual` is that of
+    the optimality condition on the free set, at ends of pieces.
     """
 
     status: PathEnd
@@ -60,7 +62,8 @@ class LambdaPath:
     """The path between two values of lambda; made by `lambda_path`.
 
     Between two breakpoints the free a are rational functions of lambda (few poles), which are kept;
-    every method is exact at any lambda of the range, not only at breakpoints.
+    every method is exact at any lambda of the range, not only at breakpoints. Where rounding hid the
+    events (see `gaps_`), `at` and `predict` solve, and a curve is interpolated.
 
     Attributes
     ----------
@@ -69,6 +72,9 @@ class LambdaPath:
     events_ : structured array with fields lam, row, from, to
         Sets by code: 0 free, 1 at zero, 2 at the bound.
     range_ : (lam_from, lam_to)
+        The second is where the path ended, see `info_.status`.
+    gaps_ : tuple of (low, high)
+        Ranges of lambda in which the path is not known exactly.
     classes_ : array of shape (2,)
         The label of f < 0 and of f >= 0.
     info_ : PathInfo
@@ -88,6 +94,10 @@ class LambdaPath:
         self.events_["to"] = native.event_to
         self.breakpoints_: FloatArray = self.events_["lam"].copy()
         self.range_ = (float(self._first[0]), float(self._last[-1]))
+        ends = zip(native.gap_firsts.tolist(), native.gap_lasts.tolist(), strict=True)
+        self.gaps_: tuple[tuple[float, float], ...] = tuple(
+            (min(gap), max(gap)) for gap in ends
+        )
         self.info_ = PathInfo(
             PathEnd(native.status),
             len(self.events_),
@@ -102,7 +112,9 @@ class LambdaPath:
 
     def __repr__(self) -> str:
         first, last = self.range_
-        return f"LambdaPath(lam {first:.4g} to {last:.4g}, {len(self.events_)} events)"
+        status = self.info_.status
+        end = "" if status is PathEnd.FINISHED else f", {status.name.lower()}"
+        return f"LambdaPath(lam {first:.4g} to {last:.4g}, {len(self.events_)} events{end})"
 
     # -- pieces
 
@@ -151,6 +163,13 @@ class LambdaPath:
         full[members] = a - x * (drift + (1.0 / (poles - x)) @ residues)
         return full
 
+    def _exact_dual(self, lam: float) -> FloatArray:
+        """a at lambda, solved for where the path does not know it."""
+        a = self._scaled_dual(lam)
+        if any(low < lam < high for low, high in self.gaps_):
+            return np.asarray(self.model.solve(lam, a, tol=1e-11).a)
+        return a
+
     # -- evaluation
 
     def at(self, lam: float) -> Solution:
@@ -174,7 +193,7 @@ class LambdaPath:
 
     def decision_function(self, X: Any, lam: float) -> FloatArray:
         """f at the rows of X, for one lambda."""
-        beta = self.model.scale * self._scaled_dual(lam) / lam
+        beta = self.model.scale * self._exact_dual(lam) / lam
         support = np.flatnonzero(beta)
         values = np.empty(X.shape[0] if hasattr(X, "shape") else len(X))
         X = X if hasattr(X, "shape") else np.asarray(X, dtype=np.float64)

@@ -58,6 +58,8 @@ def rows_on_pieces(path: Any, K: FloatArray) -> Iterator[RowsOnPiece]:
         if first == last:
             continue
         members, a, drift, poles, residues = path.piece(k)
+        if poles.size == 0:  # the bridge of a gap, whose members may be at their bound
+            a = a - np.where(path.sides_of(k)[members] == BOUND, model.upper[members], 0.0)
         block = G[:, members]
         W = np.ascontiguousarray(-(residues @ block.T))
         yield RowsOnPiece(first, last, fixed + block @ a, -(block @ drift), W, poles)

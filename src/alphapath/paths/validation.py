@@ -179,8 +179,10 @@ def merge_steps(where: FloatArray, value: FloatArray, end: float, name: str) -> 
 
 
 def average_curves(curves: list[ValidationCurve], weights: FloatArray) -> ValidationCurve:
-    """The weighted mean of curves over the same range."""
+    """The weighted mean of curves, over the range that all of them know."""
+    low, end = max(curve.starts[0] for curve in curves), min(curve.end for curve in curves)
     starts = np.unique(np.concatenate([curve.starts for curve in curves]))
+    starts = starts[(starts >= low) & (starts < end)]
     value, slope, curvature = (np.zeros(starts.size) for _ in range(3))
     for curve, weight in zip(curves, weights, strict=True):
         k = np.clip(np.searchsorted(curve.starts, starts, side="right") - 1, 0, None)
@@ -190,5 +192,5 @@ def average_curves(curves: list[ValidationCurve], weights: FloatArray) -> Valida
         curvature += weight * curve.curvature[k]
     first = curves[0]
     if first.metric == "error":
-        return merge_steps(starts, value, first.end, first.name)
-    return ValidationCurve(starts, first.end, value, slope, curvature, first.name, first.metric)
+        return merge_steps(starts, value, end, first.name)
+    return ValidationCurve(starts, end, value, slope, curvature, first.name, first.metric)

@@ -20,6 +20,7 @@ from .. import _core
 from ..errors import SolverMismatch
 from ..problem import FloatArray, Problem, Start
 from ..solution import Info, Solution, Status
+from ..solution import judge as judge_by
 from ..solvers import smo
 from ..solvers.lapack import single_threaded
 
@@ -261,10 +262,7 @@ class Walker:
 
 def judge(violation: float, rounding: float, target_scale: float) -> tuple[Status, float]:
     """(status, violation) of a point of a path, with what rounding of its slopes may hide."""
-    limit = TOO_MUCH * target_scale
-    if rounding > limit:
-        return Status.STALLED, violation + 2.0 * rounding  # of two slopes
-    return (Status.SOLVED if violation <= limit else Status.STALLED), violation
+    return judge_by(violation, rounding, TOO_MUCH * target_scale)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,12 @@ import numpy as np
 from .. import _core
 from ..errors import SolverMismatch
 from ..problem import FloatArray, Problem, Start
-from ..solution import Info, Solution, Status
+from ..solution import Info, Solution, Status, judge
 from .lapack import single_threaded
+
+
+#: Up to so many tolerances a solution whose solver was content is told as solved.
+MAX_LEFT = 10.0
 
 
 @dataclass(frozen=True)
@@ -127,6 +131,21 @@ def wrap_result(problem: Problem, result: Any, n_rows_before: int) -> Solution:
     # No other object holds these arrays: read-only, the Solution shares instead of copying them.
     beta.flags.writeable = gradient.flags.writeable = False
     return Solution(problem, beta, gradient, result.bias, info)
+
+
+def admit_rounding(solution: Solution, limit: float) -> Solution:
+    """STALLED where rounding may hide more than `limit`, and that is then added to the violation.
+
+    What native solvers do themselves (cpp/src/quality.cpp), for solutions put together in numpy.
+    """
+    problem, info = solution.problem, solution.info
+    view: Any = problem.kernel
+    rounding = _core.slope_rounding(view.gram, solution.beta, problem.has_equality)
+    status, violation = judge(info.kkt_violation, rounding, limit)
+    is_content = rounding <= limit and violation <= MAX_LEFT * limit
+    if info.status is not Status.SOLVED or is_content:
+        status = info.status
+    return replace(solution, info=replace(info, status=status, kkt_violation=violation))
 
 
 def run(

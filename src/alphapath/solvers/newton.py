@@ -18,7 +18,7 @@ from ..errors import SolverMismatch
 from ..problem import FloatArray, Problem, Start
 from ..solution import Solution, Status, make_solution
 from .lapack import single_threaded
-from .native import prepare_start, require_equality
+from .native import admit_rounding, prepare_start, require_equality
 
 
 def solve(
@@ -58,7 +58,7 @@ def solve(
         "n_rows_computed": view.gram.n_rows_computed - n_rows_before,
         "solve_time": perf_counter() - begin,
     }
-    return make_solution(problem, beta, gradient, counts)
+    return admit_rounding(make_solution(problem, beta, gradient, counts), tol)
 
 
 def _on_bounds(problem: Problem, beta: FloatArray, is_bound: Any) -> FloatArray:
