@@ -112,12 +112,30 @@ FirstEvent EventSearch::find(const PoleRows& rows, std::span<const Equation> equ
 
 namespace alphapath {
 
+namespace {
+
+/// The sum over the terms of a slack without their signs: its rounding is a few bits of that.
+double size_of_terms(const secular::PoleRows& rows, const secular::Equation& equation, double x) {
+  const double* w = rows.W + equation.row;
+  double size = std::abs(equation.s0) + std::abs(x * equation.e);
+  for (std::size_t k = 0; k < rows.poles.size(); ++k)
+    size += std::abs(w[k * rows.ld] * x / (rows.poles[k] - x));
+  return size;
+}
+
+/// Values below this share of their terms have no sign of their own.
+constexpr double sign_rounding = 4e-15;
+
+} // namespace
+
 std::vector<Crossing> find_crossings(const RationalRows& rows, double end) {
   using namespace secular;
   const std::size_t n = rows.s.size();
   const double direction = end < 0 ? -1.0 : 1.0, length = std::abs(end);
   // A zero is left behind by this step before the next one is looked for.
   const double skip = 1e-13 * length;
+  // As many zeros as the numerator's degree, and some stops on the way to each.
+  const std::size_t most_stops = 8 * (rows.poles.size() + 2);
   std::vector<Crossing> crossings;
   for (std::size_t i = 0; i < n; ++i) {
     const PoleRows row{rows.W.data() + i, n, rows.poles};
@@ -125,7 +143,7 @@ std::vector<Crossing> find_crossings(const RationalRows& rows, double end) {
     double t = 0;
     if (equation.s0 == 0)
       t = skip;
-    while (t < length) {
+    for (std::size_t stop = 0; t < length && stop < most_stops; ++stop) {
       Local local = evaluate(row, equation, direction * t, direction);
       if (local.value < 0) {
         equation.s0 = -equation.s0;
@@ -142,10 +160,16 @@ std::vector<Crossing> find_crossings(const RationalRows& rows, double end) {
       if (!(t < length))
         break;
       const double zero = direction * t;
-      t += skip;
-      // A zero that is only touched changes no sign.
-      if (evaluate(row, equation, direction * t, direction).value < 0)
-        crossings.push_back({static_cast<std::int32_t>(i), zero});
+      // On to where the value has a sign again; a zero that is only touched changes none.
+      for (double way = skip; t < length; way *= 2) {
+        t = std::abs(zero) + way;
+        const double value = evaluate(row, equation, direction * t, direction).value;
+        if (std::abs(value) <= sign_rounding * size_of_terms(row, equation, direction * t))
+          continue;
+        if (value < 0 && t < length)
+          crossings.push_back({static_cast<std::int32_t>(i), zero});
+        break;
+      }
     }
   }
   return crossings;

@@ -1,6 +1,7 @@
 #include "secular_arrangement.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 
@@ -34,6 +35,7 @@ void Arrangement::swap(std::size_t i, std::size_t j) {
 
 void Arrangement::add_row(std::size_t position, double coefficient) {
   add_scaled_rows(view(), {&position, 1}, {&coefficient, 1}, bound_part);
+  bound_terms += std::abs(coefficient) * std::sqrt(std::abs(row(position)[position]));
 }
 
 std::size_t Arrangement::make_free(std::size_t position) {
@@ -62,6 +64,7 @@ void Arrangement::refresh_bound_part() {
       values.push_back(upper[i]);
     }
   std::fill(bound_part.begin(), bound_part.end(), 0.0);
+  bound_terms = 0;
   add_scaled_rows(view(), rows, values, bound_part);
 }
 

@@ -34,6 +34,7 @@ public:
   std::vector<Side> side;
   std::vector<double> targets, upper, a;
   std::vector<double> bound_part; // Q[:, bound] u
+  double bound_terms = 0;         // sum of |coefficient| sqrt(Q_ii) over what was added to it since
   std::vector<double> q;          // Q a, kept by the owner
 
 private:

@@ -23,6 +23,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <stdexcept>
 
 namespace alphapath {
@@ -65,6 +66,11 @@ namespace {
 /// Of the size of a box: what sums that lead to its end may miss it by.
 constexpr double end_rounding = 8 * std::numeric_limits<double>::epsilon();
 
+/// Steps after which an answer that is optimal but for a few ends of boxes is taken as it is.
+constexpr int most_late = 20;
+/// Steps from products of their own that may fail to halve the violation.
+constexpr int most_vain = 3;
+
 class Newton {
 public:
   Newton(const QuadraticView& problem, double lambda)
@@ -76,7 +82,8 @@ public:
     begin(guess);
     QuadraticSolution result;
     double violation = measure(), last_violation = violation;
-    double last_fresh = std::numeric_limits<double>::infinity();
+    double least = std::numeric_limits<double>::infinity();
+    int n_vain = 0;
     int n_late = 0;
     for (int k = 0; k < options.max_iter; ++k) {
       if (watch.should_stop()) {
@@ -84,20 +91,25 @@ public:
         break;
       }
       if (k > 0) {
-        // Optimal, and on sets that b was made for, so that it is exact on its bounds (sets that
-        // rounding keeps changing are let go); or settled sets, where refining no longer helps.
-        const bool is_new = choose_sides();
-        n_late += violation <= options.tol;
-        if (violation <= options.tol ? !is_new || n_late > 2
-                                     : !is_new && violation > 0.5 * last_violation) {
+        // Optimal (sets that rounding keeps changing then do not matter); or settled sets, where
+        // refining no longer helps.
+        const bool is_new = choose_sides(), is_near = violation <= options.tol;
+        n_late += is_near;
+        if ((is_near && measure_slopes() <= options.tol) ||
+            (!is_new && violation > 0.5 * last_violation) || n_late > most_late) {
           // The steps' own products have drifted where kernel values are large: what is returned is
-          // measured by a product of its own, and goes on from there while that helps.
+          // judged by a product of its own, and goes on from there while that helps.
+          put_on_bounds();
           refresh();
-          violation = measure();
-          if (violation <= std::max(options.tol, 4 * rounding()) ||
-              !(violation < 0.5 * last_fresh))
+          const double fresh = measure_slopes();
+          n_vain = fresh < 0.5 * least ? 0 : n_vain + 1;
+          if (fresh < least) {
+            least = fresh;
+            best_ = b_;
+          }
+          if (fresh <= std::max(options.tol, 8 * rounding()) || n_vain == most_vain)
             break;
-          last_fresh = violation;
+          violation = measure();
           choose_sides();
         }
       }
@@ -111,10 +123,7 @@ public:
       take(k == 0 ? 1.0 : choose_length());
       violation = measure();
     }
-    put_on_bounds();
-    if (!is_fresh_)
-      refresh();
-    result.violation = measure();
+    result.violation = conclude(least);
     result.is_solved = result.violation <= options.tol;
     result.a = std::move(b_);
     result.q = std::move(q_);
@@ -154,6 +163,20 @@ private:
     }
   }
 
+  /// The better of the present b and the best one that was judged before; its violation.
+  double conclude(double least) {
+    put_on_bounds();
+    if (!is_fresh_)
+      refresh();
+    const double violation = measure_slopes();
+    const bool is_finite = std::isfinite(std::accumulate(q_.begin(), q_.end(), 0.0));
+    if (is_finite && !(least < violation))
+      return violation;
+    b_ = std::isfinite(least) ? best_ : std::vector<double>(n_, 0.0);
+    refresh();
+    return measure_slopes();
+  }
+
   /// What q_i / lambda may be off by rounding: |Q_ij| is at most sqrt(Q_ii Q_jj).
   double rounding() const {
     double largest = 0, sum = 0;
@@ -187,11 +210,25 @@ private:
     return worst;
   }
 
-  /// Sets from z; whether any changed.
+  /// The largest |b_i - z_i| that i may follow: up from 0, down from u, or both ways. Of a b that is
+  /// not quite on its end this says more than the distance above, and it is what solutions are
+  /// judged by.
+  double measure_slopes() const {
+    double worst = 0;
+    for (std::size_t i = 0; i < n_; ++i) {
+      const double pull = z_of(i, q_[i]) - b_[i];
+      if (pull > 0 ? b_[i] < p_.upper[i] : b_[i] > 0)
+        worst = std::max(worst, std::abs(pull));
+    }
+    return worst;
+  }
+
+  /// Sets from z; whether any changed. After a full step z is b on the free set, and b the more
+  /// exact of the two.
   bool choose_sides() {
     bool has_changed = false;
     for (std::size_t i = 0; i < n_; ++i) {
-      const double z = z_of(i, q_[i]);
+      const double z = is_full_ && sides_[i] == Side::free ? b_[i] : z_of(i, q_[i]);
       const Side side = z <= 0 ? Side::zero : z >= p_.upper[i] ? Side::bound : Side::free;
       has_changed |= side != sides_[i];
       sides_[i] = side;
@@ -271,6 +308,7 @@ private:
 
   void take(double t) {
     is_fresh_ = false;
+    is_full_ = t == 1;
     for (std::size_t i = 0; i < n_; ++i) {
       b_[i] += t * step_[i];
       q_[i] += t * q_step_[i];
@@ -282,9 +320,10 @@ private:
 
   QuadraticView p_;
   std::size_t n_, n_free_ = 0;
+  bool is_full_ = false;  // the last step was taken to its end
   bool is_fresh_ = false; // q_ is Q b_ by a product of its own
   double lambda_;
-  std::vector<double> b_, q_, step_, q_step_;
+  std::vector<double> b_, q_, step_, q_step_, best_;
   std::vector<Side> sides_;
   std::vector<std::size_t> free_, rows_;
   std::vector<double> values_, rhs_;

@@ -31,6 +31,8 @@ constexpr double pole_tol = 1e-13;
 constexpr double slope_rounding = 1e-11;
 /// Within this share of lambda a walk has not moved.
 constexpr double standstill = 1e-11;
+/// What decision values of kept fractions may be off by, relative to the targets.
+constexpr double exact_enough = 1e-6;
 constexpr double longest_step = 0.75, shortest_reach = 0.02;
 
 } // namespace
@@ -152,12 +154,19 @@ void Walk::begin_piece() {
   path_.segments.push_back(std::move(piece));
 }
 
-/// Before any instance changes sides.
-void Walk::end_piece() {
+/// Before any instance changes sides. Fractions that are not exact give way to a straight line.
+void Walk::end_piece(double first, bool is_exact) {
+  if (!is_exact)
+    add_gap(first);
   if (!options_.keeps_segments)
     return;
   QuadraticSegment& piece = path_.segments.back();
   piece.last = lambda_;
+  if (!is_exact) {
+    D_.clear();
+    piece.poles.clear();
+    piece.residues.clear();
+  }
   const std::size_t m = arr_.n_free;
   const double x = piece.first - piece.last;
   piece.drift.assign(m, 0.0);
@@ -172,13 +181,6 @@ void Walk::end_piece() {
   }
 }
 
-/// A piece at whose end some slack is negative: an event on it went unseen.
-void Walk::doubt_piece() {
-  const double first = options_.keeps_segments ? path_.segments.back().first : flips_from_;
-  if (std::abs(first - lambda_) > longest_unseen * first)
-    path_.gaps.push_back({first, lambda_});
-}
-
 /// Along the piece from x to x + dx, the optimality condition restored to rounding.
 void Walk::advance(double x, double dx) {
   const int m = static_cast<int>(arr_.n_free), k = static_cast<int>(D_.size());
@@ -190,6 +192,7 @@ void Walk::advance(double x, double dx) {
                  arr_.a.data(), &one);
   lambda_ -= dx;
   update_products();
+  piece_error_ = std::max(piece_error_, relative_residual());
   restore();
 }
 
@@ -249,19 +252,19 @@ QuadraticPathStatus Walk::walk() {
     const double share = event.t / lambda_;
     const bool is_last = !event.is_found && length == direction_ * (lambda_ - end);
     begin_piece();
+    const double first = lambda_;
+    piece_error_ = 0;
     if (event.is_found)
       reach_event(event.t, event.equation);
     else
       advance(0, direction_ * event.t);
     if (is_last)
       lambda_ = end;
-    end_piece();
     path_.largest_residual = std::max(path_.largest_residual, worst_residual());
     const bool is_feasible = find_ties();
+    end_piece(first, piece_error_ <= exact_enough);
     step_share_ = std::clamp(event.is_found ? 0.7 * step_share_ + 0.3 * 8 * share : 2 * step_share_,
                              shortest_reach, longest_step);
-    if (!is_feasible)
-      doubt_piece();
     if (is_last)
       break;
     if (!is_feasible || has_cycled()) {
@@ -283,7 +286,7 @@ QuadraticPath Walk::run(std::span<const double> guess) {
   if (path_.segments.empty()) { // ended before its first piece
     D_.clear();
     begin_piece();
-    end_piece();
+    end_piece(lambda_, true);
   }
   path_.lambda_end = lambda_;
   path_.last_a.resize(arr_.size());

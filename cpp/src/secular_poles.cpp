@@ -46,6 +46,13 @@ void ShiftedInverse::multiply(const double* x, double* y) const {
     blas().dsymv("L", &size, &one_value, M_.data(), &ld, x, &one, &zero_value, y, &one);
 }
 
+double ShiftedInverse::bound_on(std::size_t i, const double* e) const {
+  double sum = 0;
+  for (std::size_t j = 0; j < m_; ++j)
+    sum += std::abs(j < i ? M_[i + j * capacity_] : M_[j + i * capacity_]) * e[j];
+  return sum;
+}
+
 void ShiftedInverse::insert(const double* row) {
   // [A b; b' d]^-1 = [M + p p'/s, -p/s; -p'/s, 1/s] with p = M b, s = d - b'p.
   column_.resize(m_ + 1);

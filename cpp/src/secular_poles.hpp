@@ -31,6 +31,9 @@ public:
   /// y = M x
   void multiply(const double* x, double* y) const;
 
+  /// sum_j |M_ij| e_j
+  double bound_on(std::size_t i, const double* e) const;
+
   std::size_t size() const { return m_; }
   double shift() const { return shift_; }
 

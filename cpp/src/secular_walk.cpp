@@ -21,6 +21,10 @@ constexpr double shift_ratio = 1.6;
 /// The optimality condition on the free set is refined where it is off by more; the second figure
 /// is its rounding, in units of the largest sum_j |Q_ij| a_j / lambda.
 constexpr double residual_tol = 1e-11, residual_rounding = 2e-17;
+/// Terms of bounded rows that came and went, in units of those of the present sum.
+constexpr double most_left_behind = 8;
+/// M is made for a shift near lambda.
+constexpr double inverse_reserve = 4;
 constexpr double newton_tol = 1e-11;
 constexpr int newton_steps = 200;
 /// A degenerate place that cannot be resolved is passed by this share of lambda, and by more where
@@ -105,7 +109,7 @@ bool Walk::jump() {
 
 /// A piece without poles: the straight line between the solutions at both ends of a jump.
 void Walk::bridge(double from, std::size_t n_events, std::span<const double> before) {
-  path_.gaps.push_back({from, lambda_});
+  add_gap(from);
   if (!options_.keeps_segments)
     return;
   QuadraticSegment piece;
@@ -120,6 +124,22 @@ void Walk::bridge(double from, std::size_t n_events, std::span<const double> bef
       piece.drift.push_back((before[i] - after[i]) / (from - lambda_));
     }
   path_.segments.push_back(std::move(piece));
+}
+
+/// From there to lambda, the path is not known exactly.
+void Walk::add_gap(double from) {
+  if (!path_.gaps.empty() && path_.gaps.back().second == from)
+    path_.gaps.back().second = lambda_;
+  else if (std::abs(from - lambda_) > longest_unseen * from)
+    path_.gaps.push_back({from, lambda_});
+}
+
+/// The largest residual of the optimality condition on the free set, relative to the targets.
+double Walk::relative_residual() const {
+  double worst = 0;
+  for (std::size_t i = 0; i < arr_.n_free; ++i)
+    worst = std::max(worst, std::abs(residual_[i]) / arr_.targets[i]);
+  return worst / lambda_;
 }
 
 std::vector<double> Walk::a_by_instance() const {
@@ -161,6 +181,9 @@ double Walk::terms_of(std::size_t i) const {
 
 /// q = Q a on all positions, and the residual lambda (r - a) - q on the free ones.
 void Walk::update_products() {
+  // Rows that came and went left their rounding behind: less than that of the present sum.
+  if (arr_.bound_terms > most_left_behind * root_sum_)
+    arr_.refresh_bound_part();
   std::copy(arr_.bound_part.begin(), arr_.bound_part.end(), arr_.q.begin());
   const int n = static_cast<int>(arr_.size()), m = static_cast<int>(arr_.n_free);
   const int stride = static_cast<int>(arr_.stride());
@@ -251,6 +274,16 @@ double Walk::tie_width(std::size_t i) const {
   return arr_.side[i] == Side::free ? share + rounding / lambda_ : lambda_ * share + rounding;
 }
 
+/// How far a free a may be off: by M what its own and the others' conditions are off by. Less than
+/// `tie_width` where a row is not near the span of the others.
+double Walk::error_of(std::size_t i) {
+  work_.resize(arr_.n_free);
+  for (std::size_t j = 0; j < arr_.n_free; ++j)
+    work_[j] = std::abs(residual_[j]) +
+               product_rounding * (terms_of(j) + lambda_ * (arr_.targets[j] + arr_.a[j]));
+  return inverse_reserve * inverse_.bound_on(i, work_.data());
+}
+
 /// Marks every slack that is zero to rounding; false where one is clearly negative.
 bool Walk::find_ties() {
   bool is_feasible = true;
@@ -263,10 +296,14 @@ bool Walk::find_ties() {
       if (end == Tie::bound && arr_.side[i] == Side::zero)
         continue;
       const double here = slack(i, end);
-      if (here <= width)
+      const bool is_open = arr_.side[i] == Side::free && !options_.uses_eigen && here > 0;
+      if (here <= (is_open && here <= width ? std::min(width, error_of(i)) : width))
         tie = end;
-      if (here < -30 * width)
+      if (here < -30 * width) {
         is_feasible = false;
+        const double unit = arr_.side[i] == Side::free ? arr_.targets[i] : lambda_ * arr_.targets[i];
+        piece_error_ = std::max(piece_error_, -here / unit);
+      }
     }
   }
   return is_feasible;

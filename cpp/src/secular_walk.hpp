@@ -31,8 +31,7 @@ private:
   bool flip_wrong_tie();
   void list_equations();
   void begin_piece();
-  void end_piece();
-  void doubt_piece();
+  void end_piece(double first, bool is_exact);
   void advance(double x, double dx);
   void reach_event(double t, std::size_t equation);
   bool has_cycled();
@@ -44,6 +43,8 @@ private:
   bool solve_here();
   bool jump();
   void bridge(double from, std::size_t n_events, std::span<const double> before);
+  void add_gap(double from);
+  double relative_residual() const;
   std::vector<double> a_by_instance() const;
   void flip(std::size_t position, Side to);
   void update_products();
@@ -55,6 +56,7 @@ private:
   void refine();
   double slack(std::size_t position, Tie end) const;
   double tie_width(std::size_t position) const;
+  double error_of(std::size_t position);
   bool find_ties();
   Equation equation_of(std::size_t position, Tie end) const;
   double reach() const;
@@ -70,6 +72,7 @@ private:
   double lambda_ = 0, direction_ = 1;
   double step_share_ = 0.5;      // of lambda, how far the next event may be
   std::size_t n_flips_here_ = 0; // set changes since lambda moved clearly
+  double piece_error_ = 0;       // of its fractions, at places where they were checked
   double flips_from_ = 0;        // lambda where these were begun to be counted
   double jump_share_ = 0, last_jump_ = 0; // the last jump's share of lambda, and where it led
   std::vector<double> v_, D_, W_, residual_, work_;

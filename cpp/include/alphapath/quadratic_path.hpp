@@ -44,7 +44,7 @@ private:
 /// The solution at one lambda.
 struct QuadraticSolution {
   std::vector<double> a, q;
-  double violation = 0; // largest |a_i - clip(z_i, 0, u_i)|
+  double violation = 0; // largest |a_i - z_i| that the box lets a_i follow
   std::int64_t n_iter = 0;
   bool is_solved = false; // violation <= tol
   bool is_interrupted = false;

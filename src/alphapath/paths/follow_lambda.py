@@ -12,7 +12,7 @@ from .. import _core
 from ..kernels import Kernel, KernelStore, Linear, Rbf
 from ..solvers.lapack import single_threaded
 from .quadratic_loss import QuadraticModel, not_convex
-from .quadratic_path import LambdaPath, PathEnd
+from .quadratic_path import LambdaPath, PathEnd, as_rows
 
 
 def lambda_path(
@@ -64,7 +64,7 @@ def lambda_path(
     >>> bool(curve(curve.best_t) == curve.best_value)
     True
     """
-    X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)
+    X = as_rows(X)
     labels = np.asarray(y)
     classes = np.unique(labels)
     if classes.size != 2:

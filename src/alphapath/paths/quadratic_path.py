@@ -132,13 +132,19 @@ class LambdaPath:
         """lambda at the first and at the last end of a piece, in the order of the walk."""
         return float(self._first[k]), float(self._last[k])
 
+    @property
+    def first_sides(self) -> NDArray[np.int8]:
+        """The set of every row where the path begins, before any event, by code."""
+        sides: NDArray[np.int8] = self._native.first_sides
+        return sides
+
     def n_events_before(self, k: int) -> int:
         """Set changes before piece k."""
         return int(self._n_before[k])
 
     def sides_of(self, k: int) -> NDArray[np.int8]:
         """The set of every row on piece k, by code."""
-        sides: NDArray[np.int8] = self._native.first_sides.copy()
+        sides = self.first_sides.copy()
         past = self.events_[: self._n_before[k]]
         # Repeated rows: the last assignment stays.
         sides[past["row"]] = past["to"]
@@ -195,8 +201,8 @@ class LambdaPath:
         """f at the rows of X, for one lambda."""
         beta = self.model.scale * self._exact_dual(lam) / lam
         support = np.flatnonzero(beta)
-        values = np.empty(X.shape[0] if hasattr(X, "shape") else len(X))
-        X = X if hasattr(X, "shape") else np.asarray(X, dtype=np.float64)
+        X = as_rows(X)
+        values = np.empty(X.shape[0])
         step = max(1, BLOCK_VALUES // max(1, support.size))
         with np.errstate(over="ignore", invalid="ignore"):
             for first in range(0, len(values), step):
@@ -252,7 +258,7 @@ class LambdaPath:
                 f"y holds {labels[unknown][0]}; the classes of the path are "
                 f"{self.classes_.tolist()}."
             )
-        X = X if hasattr(X, "shape") else np.asarray(X, dtype=np.float64)
+        X = as_rows(X)
         if X.shape[0] != labels.shape[0] or labels.size == 0:
             raise ValueError(
                 f"X has {X.shape[0]} rows and y {labels.size} labels; there must be one label a "
@@ -294,3 +300,8 @@ class LambdaPath:
         from .quadratic_plot import plot_set_sizes
 
         return plot_set_sizes(self, ax)
+
+
+def as_rows(X: Any) -> Any:
+    """CSR of sparse data, float64 of everything else."""
+    return X.tocsr() if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)

@@ -49,7 +49,7 @@ def rows_on_pieces(path: Any, K: FloatArray) -> Iterator[RowsOnPiece]:
     """The pieces of a LambdaPath that have a length, in the order of the walk."""
     model = path.model
     G = K * model.scale
-    at_bound = np.flatnonzero(path.sides_of(0) == BOUND)
+    at_bound = np.flatnonzero(path.first_sides == BOUND)
     fixed = G[:, at_bound] @ model.upper[at_bound]
     n_seen = 0
     for k in range(path.n_pieces):

@@ -182,7 +182,7 @@ def average_curves(curves: list[ValidationCurve], weights: FloatArray) -> Valida
     """The weighted mean of curves, over the range that all of them know."""
     low, end = max(curve.starts[0] for curve in curves), min(curve.end for curve in curves)
     starts = np.unique(np.concatenate([curve.starts for curve in curves]))
-    starts = starts[(starts >= low) & (starts < end)]
+    starts = starts[(starts == low) | ((starts > low) & (starts < end))]
     value, slope, curvature = (np.zeros(starts.size) for _ in range(3))
     for curve, weight in zip(curves, weights, strict=True):
         k = np.clip(np.searchsorted(curve.starts, starts, side="right") - 1, 0, None)

@@ -134,7 +134,7 @@ def wrap_result(problem: Problem, result: Any, n_rows_before: int) -> Solution:
 
 
 def admit_rounding(solution: Solution, limit: float) -> Solution:
-    """STALLED where rounding may hide more than `limit`, and that is then added to the violation.
+    """SOLVED or STALLED by the violation, with what rounding may hide where that is above `limit`.
 
     What native solvers do themselves (cpp/src/quality.cpp), for solutions put together in numpy.
     """
@@ -142,8 +142,9 @@ def admit_rounding(solution: Solution, limit: float) -> Solution:
     view: Any = problem.kernel
     rounding = _core.slope_rounding(view.gram, solution.beta, problem.has_equality)
     status, violation = judge(info.kkt_violation, rounding, limit)
-    is_content = rounding <= limit and violation <= MAX_LEFT * limit
-    if info.status is not Status.SOLVED or is_content:
+    if info.status is Status.SOLVED and rounding <= limit and violation <= MAX_LEFT * limit:
+        status = Status.SOLVED
+    if info.status not in (Status.SOLVED, Status.STALLED):
         status = info.status
     return replace(solution, info=replace(info, status=status, kkt_violation=violation))
 
