@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from pathlib import Path as FilePath
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from tests.datasets import CLASSIFICATION
 from tests.oracles import dual_objective, solve_by_qp
@@ -202,6 +205,116 @@ def test_a_path_in_a_file_is_the_same_path(tmp_path: FilePath) -> None:
         LambdaPath.load(tmp_path / "path.npz", model.to_problem(X[::-1].copy(), labels))
     with pytest.raises(ValueError, match="is of other labels"):
         LambdaPath.load(tmp_path / "path.npz", model.to_problem(X, labels[::-1]))
+
+
+def uneven_rows(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Counts and lengths side by side, as they come: inner products up to 1e9."""
+    rng = np.random.default_rng(seed)
+    X = np.where(rng.random((100, 20)) < 0.3, rng.lognormal(0, 1, (100, 20)), 0.0)
+    return X * 10.0 ** rng.uniform(-1, 4, 20), np.where(rng.random(100) < 0.4, 1, -1)
+
+
+def check_points(path: LambdaPath) -> None:
+    """Everywhere what a solution says of itself holds, and it is solved but for rounding."""
+    for lam in [*path.breakpoints_[-5:], *random_lambdas(path, 12)]:
+        solution = path.at(lam)
+        certificate = certify(solution.problem, solution.beta)
+        assert certificate.kkt_violation <= 2.0 * solution.info.kkt_violation + 1e-6
+        if solution.info.status is Status.SOLVED:
+            assert certificate.kkt_violation <= 1e-5
+        if not any(low <= lam <= high for low, high in path.gaps_):
+            values = path.decision_function(path.model.view._X, lam)
+            np.testing.assert_allclose(values, solution.decision_values, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("seed", [1, 4])
+def test_paths_on_unscaled_rows_end(loss: str, seed: int) -> None:
+    X, y = uneven_rows(seed)
+    rho, h = LOSSES[loss]
+    path = lambda_path(X, y, rho=rho, h=h, kernel=Linear())
+    assert path.info_.status is PathEnd.FINISHED
+    assert path.info_.n_events < 10_000
+    check_points(path)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_paths_with_weights_of_two_sizes_end(loss: str) -> None:
+    rho, h = LOSSES[loss]
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(20, 3)) * 10.0 ** rng.uniform(0, 3)
+        y, weights = np.repeat([1, -1], 10), np.where(rng.random(20) < 0.5, 0.01, 100.0)
+        path = lambda_path(X, y, rho=rho, h=h, kernel=Linear(), sample_weight=weights)
+        assert path.info_.status is PathEnd.FINISHED
+        assert path.info_.n_events < 1000
+        check_points(path)
+
+
+def test_a_path_may_be_cut_short(tmp_path: FilePath) -> None:
+    X, y = artificial(100, 0)
+    whole = lambda_path(X, y, rho=1.1, h=0.2)
+    path = lambda_path(X, y, rho=1.1, h=0.2, max_events=20)
+    assert path.info_.status is PathEnd.EVENT_LIMIT
+    assert "event_limit" in repr(path)
+    n_events = path.info_.n_events
+    assert 20 <= n_events <= 22
+    np.testing.assert_array_equal(path.events_, whole.events_[:n_events])
+    assert path.range_[1] == path.events_["lam"][-1]
+    check_points(path)
+    with pytest.raises(ValueError, match="the path covers"):
+        path.at(1e-5)
+    path.save(tmp_path / "path.npz")
+    again = LambdaPath.load(tmp_path / "path.npz", path.model.problem_at(1.0))
+    assert again.info_ == path.info_
+    late = lambda_path(X, y, time_limit=1e-9)
+    assert late.info_.status is PathEnd.TIME_LIMIT
+    assert late.range_[0] == late.range_[1]
+    assert late.at(late.range_[0]).info.status is Status.SOLVED
+    with pytest.raises(ValueError, match="max_events is 0; it must be positive"):
+        lambda_path(X, y, max_events=0)
+    with pytest.warns(ConvergenceWarning, match="ended at its time_limit, at lambda"):
+        QuadraticLossSVC().lambda_path(X, y, time_limit=1e-9)
+
+
+def test_ctrl_c_leaves_what_was_followed() -> None:
+    X, y = artificial(400, 0)
+    timer = threading.Timer(0.05, signal.raise_signal, [signal.SIGINT])
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        timer.start()
+        path = lambda_path(np.tile(X, (3, 1)), np.tile(y, 3), rho=1.1, h=0.2, lam_to=1e-9)
+    except KeyboardInterrupt:  # while the kernel was made
+        pytest.skip("The signal came before the path began.")
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
+    assert path.info_.status in (PathEnd.INTERRUPTED, PathEnd.FINISHED)
+
+
+def test_curves_begin_with_the_sets_before_the_first_event() -> None:
+    X, y = np.ones((6, 2)), np.repeat([0, 1], 3)
+    weights = np.array([100.0, 0.01, 100.0, 100.0, 0.01, 100.0])
+    # Of equal rows one leaves its bound before the first piece.
+    path = lambda_path(X, y, rho=1.0, h=1.0, sample_weight=weights, lam_from=2e-5, lam_to=1e-5)
+    assert path.n_events_before(0) > 0
+    curve = path.validate(X, y, "squared")
+    for lam in random_lambdas(path, 5):
+        values = path.at(lam).decision_values
+        assert float(curve(lam)) == pytest.approx(np.mean((values - (2 * y - 1)) ** 2))
+
+
+def test_values_that_are_zero_cross_nowhere() -> None:
+    """Rows whose values are rounding along a whole piece have no crossings, let alone 1e13."""
+    noise = np.random.default_rng(0).normal(size=(3, 40)) * 1e-17
+    noise[:, ::2] = 0.0
+    s = -noise.sum(axis=0)
+    rows, _ = _core.find_crossings(s, np.zeros(40), noise, np.array([1.0, 2.0, 3.0]), 0.9)
+    assert rows.size < 400
+    X = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 0.0]])
+    path = lambda_path(X, [0, 1, 1], kernel=Linear())
+    curve = path.validate(np.array([[0.0, 5.0], [0.0, 1.0]]), [0, 1])
+    assert curve.value.tolist() == [0.5]
 
 
 def test_crossings_of_random_rational_functions() -> None:

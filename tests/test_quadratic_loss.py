@@ -50,6 +50,25 @@ def test_fit_is_certified(loss: object, kernel: str) -> None:
     assert model.score(X, labels) > 0.9
 
 
+@pytest.mark.filterwarnings("ignore:Rounding stopped")
+@pytest.mark.parametrize("loss", ["squared_hinge", "huber"])
+def test_large_kernel_values_are_judged_by_their_products(loss: str) -> None:
+    """What steps add up to drifts where K is 1e10: the model says no more than raw data do."""
+    for seed in (0, 1, 5, 9):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(int(rng.integers(20, 150)), 4)) * 10.0 ** rng.uniform(0.5, 2)
+        y = np.where(X[:, 0] + rng.normal(size=len(X)) * X.std() * 0.3 > 0, 1, -1)
+        for lam in (1e-3, 1.0, 1e3):
+            model = QuadraticLossSVC(kernel="poly", gamma=1.0, coef0=1.0, loss=loss, lam=lam)
+            model.fit(X, y)
+            violation = model.certify(X, y).kkt_violation
+            assert violation <= 2.0 * model.kkt_violation_ + 1e-8
+            if model.fit_status_ is Status.SOLVED:
+                assert violation <= 1e-5
+            else:
+                assert model.fit_status_ is Status.STALLED
+
+
 def test_too_little_memory_for_newton_gives_the_same_model() -> None:
     X, y = cancer()
     roomy = QuadraticLossSVC(lam=1.0, tol=1e-8).fit(X, y)

@@ -135,7 +135,8 @@ private:
   double z_of(std::size_t i, double q) const { return p_.targets[i] - q / lambda_; }
 
   void begin(std::span<const double> guess) {
-    if (std::all_of(guess.begin(), guess.end(), [](double a) { return a == 0; }))
+    const bool is_finite = std::isfinite(std::accumulate(guess.begin(), guess.end(), 0.0));
+    if (!is_finite || std::all_of(guess.begin(), guess.end(), [](double a) { return a == 0; }))
       return void(choose_sides());
     std::vector<std::size_t> rows;
     std::vector<double> values;
@@ -210,8 +211,8 @@ private:
     return worst;
   }
 
-  /// The largest |b_i - z_i| that i may follow: up from 0, down from u, or both ways. Of a b that is
-  /// not quite on its end this says more than the distance above, and it is what solutions are
+  /// The largest |b_i - z_i| that i may follow: up from 0, down from u, or both ways. Of a b that
+  /// is not quite on its end this says more than the distance above, and it is what solutions are
   /// judged by.
   double measure_slopes() const {
     double worst = 0;

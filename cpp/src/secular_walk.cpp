@@ -10,6 +10,7 @@ namespace alphapath::secular {
 
 namespace {
 
+constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double one_value = 1.0;
 constexpr int one = 1;
 /// Slacks below this share of their scale are ties.
@@ -39,8 +40,8 @@ double scale_of(double target, double upper) {
 } // namespace
 
 Walk::Walk(const QuadraticProblem& problem, const QuadraticPathOptions& options)
-    : options_(options), arr_(problem), inverse_(problem.size()), watch_(options.time_limit, options.wants_stop),
-      lambda_(options.lambda_start),
+    : options_(options), arr_(problem), inverse_(problem.size()),
+      watch_(options.time_limit, options.wants_stop), lambda_(options.lambda_start),
       direction_(options.lambda_end < options.lambda_start ? 1.0 : -1.0), residual_(problem.size()),
       ties_(problem.size(), Tie::none), abs_sums_(problem.size()), roots_(problem.size()) {
   last_jump_ = lambda_;
@@ -90,8 +91,8 @@ bool Walk::solve_here() {
 bool Walk::jump() {
   ++path_.n_resets;
   const double way = std::abs(lambda_ / last_jump_ - 1);
-  jump_share_ = std::clamp(jump_growth * jump_share_ * std::exp(-jump_decay * way), first_jump,
-                           longest_jump);
+  jump_share_ =
+      std::clamp(jump_growth * jump_share_ * std::exp(-jump_decay * way), first_jump, longest_jump);
   const double from = lambda_, to = lambda_ * (1 - direction_ * jump_share_);
   const bool is_last = direction_ * (to - options_.lambda_end) <= 0;
   const std::size_t n_events = path_.events.size();
@@ -102,6 +103,8 @@ bool Walk::jump() {
     return false;
   if (std::abs(lambda_ - from) > longest_unseen * from)
     bridge(from, n_events, before);
+  else if (!path_.gaps.empty() && path_.gaps.back().second == from)
+    add_gap(from);
   update_products();
   find_ties();
   return true;
@@ -233,7 +236,10 @@ void Walk::refine() {
     Ap = p;
     blas().dgemv("N", &size, &size, &one_value, arr_.row(0), &stride, p.data(), &one, &lambda_,
                  Ap.data(), &one);
-    const double alpha = rz / dot(p, Ap);
+    const double curvature = dot(p, Ap);
+    if (!(curvature > 0))
+      break;
+    const double alpha = rz / curvature;
     for (std::size_t i = 0; i < m; ++i) {
       d[i] += alpha * p[i];
       r[i] -= alpha * Ap[i];
@@ -252,6 +258,8 @@ void Walk::refine() {
       p[i] = z[i] + next / rz * p[i];
     rz = next;
   }
+  if (!std::isfinite(dot(d, d)))
+    return;
   for (std::size_t i = 0; i < m; ++i)
     arr_.a[i] += d[i];
   update_products();
@@ -299,10 +307,10 @@ bool Walk::find_ties() {
       const bool is_open = arr_.side[i] == Side::free && !options_.uses_eigen && here > 0;
       if (here <= (is_open && here <= width ? std::min(width, error_of(i)) : width))
         tie = end;
-      if (here < -30 * width) {
+      if (!(here >= -30 * width)) { // or no number
         is_feasible = false;
-        const double unit = arr_.side[i] == Side::free ? arr_.targets[i] : lambda_ * arr_.targets[i];
-        piece_error_ = std::max(piece_error_, -here / unit);
+        const double unit = arr_.targets[i] * (arr_.side[i] == Side::free ? 1.0 : lambda_);
+        piece_error_ = std::isfinite(here) ? std::max(piece_error_, -here / unit) : infinity;
       }
     }
   }

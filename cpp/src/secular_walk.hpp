@@ -70,10 +70,10 @@ private:
   QuadraticPath path_;
 
   double lambda_ = 0, direction_ = 1;
-  double step_share_ = 0.5;      // of lambda, how far the next event may be
-  std::size_t n_flips_here_ = 0; // set changes since lambda moved clearly
-  double piece_error_ = 0;       // of its fractions, at places where they were checked
-  double flips_from_ = 0;        // lambda where these were begun to be counted
+  double step_share_ = 0.5;               // of lambda, how far the next event may be
+  std::size_t n_flips_here_ = 0;          // set changes since lambda moved clearly
+  double piece_error_ = 0;                // of its fractions, at places where they were checked
+  double flips_from_ = 0;                 // lambda where these were begun to be counted
   double jump_share_ = 0, last_jump_ = 0; // the last jump's share of lambda, and where it led
   std::vector<double> v_, D_, W_, residual_, work_;
   std::vector<Tie> ties_;        // by instance

@@ -95,9 +95,7 @@ class LambdaPath:
         self.breakpoints_: FloatArray = self.events_["lam"].copy()
         self.range_ = (float(self._first[0]), float(self._last[-1]))
         ends = zip(native.gap_firsts.tolist(), native.gap_lasts.tolist(), strict=True)
-        self.gaps_: tuple[tuple[float, float], ...] = tuple(
-            (min(gap), max(gap)) for gap in ends
-        )
+        self.gaps_: tuple[tuple[float, float], ...] = tuple((min(gap), max(gap)) for gap in ends)
         self.info_ = PathInfo(
             PathEnd(native.status),
             len(self.events_),
@@ -172,7 +170,7 @@ class LambdaPath:
     def _exact_dual(self, lam: float) -> FloatArray:
         """a at lambda, solved for where the path does not know it."""
         a = self._scaled_dual(lam)
-        if any(low < lam < high for low, high in self.gaps_):
+        if any(low <= lam <= high for low, high in self.gaps_):
             return np.asarray(self.model.solve(lam, a, tol=1e-11).a)
         return a
 

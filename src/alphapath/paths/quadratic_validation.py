@@ -20,6 +20,8 @@ from .analytic_curve import AnalyticCurve, expand
 from .validation import ValidationCurve, merge_steps
 
 BOUND = 2
+#: Terms of bounded rows that came and went, in units of those of the present sum.
+MOST_LEFT = 8.0
 
 
 @dataclass(frozen=True)
@@ -49,29 +51,55 @@ def rows_on_pieces(path: Any, K: FloatArray) -> Iterator[RowsOnPiece]:
     """The pieces of a LambdaPath that have a length, in the order of the walk."""
     model = path.model
     G = K * model.scale
-    at_bound = np.flatnonzero(path.first_sides == BOUND)
-    fixed = G[:, at_bound] @ model.upper[at_bound]
-    n_seen = 0
+    bounded = _Bounded(path, G)
     for k in range(path.n_pieces):
-        n_seen = _apply_events(path, k, n_seen, G, fixed)
+        bounded.go_to(k)
         first, last = path.piece_ends(k)
         if first == last:
             continue
         members, a, drift, poles, residues = path.piece(k)
+        fixed = bounded.values(members, a)
         if poles.size == 0:  # the bridge of a gap, whose members may be at their bound
-            a = a - np.where(path.sides_of(k)[members] == BOUND, model.upper[members], 0.0)
+            a = a - np.where(bounded.sides[members] == BOUND, model.upper[members], 0.0)
         block = G[:, members]
         W = np.ascontiguousarray(-(residues @ block.T))
         yield RowsOnPiece(first, last, fixed + block @ a, -(block @ drift), W, poles)
 
 
-def _apply_events(path: Any, k: int, n_seen: int, G: FloatArray, fixed: FloatArray) -> int:
-    """Brings `fixed` = G[:, bound] u to piece k; returns the number of events applied so far."""
-    n_due: int = path.n_events_before(k)
-    for _, row, left, joined in path.events_[n_seen:n_due]:
-        if BOUND in (left, joined):
-            fixed += (1.0 if joined == BOUND else -1.0) * path.model.upper[row] * G[:, row]
-    return n_due
+class _Bounded:
+    """G[:, bound] u along a path; G holds a row for each validation row."""
+
+    def __init__(self, path: Any, G: FloatArray) -> None:
+        self.path, self.G = path, G
+        self.sides = path.first_sides.copy()
+        self.sizes = np.abs(G).max(axis=0, initial=0.0)
+        self.n_seen = 0
+        self._sum()
+
+    def _sum(self) -> None:
+        rows = np.flatnonzero(self.sides == BOUND)
+        upper = self.path.model.upper[rows]
+        self.fixed = self.G[:, rows] @ upper
+        self.present = float(self.sizes[rows] @ upper)
+        self.left_behind = 0.0
+
+    def go_to(self, k: int) -> None:
+        """Apply the events before piece k."""
+        n_due = self.path.n_events_before(k)
+        for _, row, left, joined in self.path.events_[self.n_seen : n_due]:
+            self.sides[row] = joined
+            if BOUND in (left, joined):
+                upper = self.path.model.upper[row] * (1.0 if joined == BOUND else -1.0)
+                self.fixed += upper * self.G[:, row]
+                self.present += upper * float(self.sizes[row])
+                self.left_behind += abs(upper) * float(self.sizes[row])
+        self.n_seen = n_due
+
+    def values(self, members: NDArray[np.int32], a: FloatArray) -> FloatArray:
+        """The sum; afresh where rows that came and went left more rounding behind than it has."""
+        if self.left_behind > MOST_LEFT * (self.present + float(self.sizes[members] @ np.abs(a))):
+            self._sum()
+        return self.fixed
 
 
 def trace_error(

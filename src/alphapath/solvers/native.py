@@ -14,7 +14,6 @@ from ..problem import FloatArray, Problem, Start
 from ..solution import Info, Solution, Status, judge
 from .lapack import single_threaded
 
-
 #: Up to so many tolerances a solution whose solver was content is told as solved.
 MAX_LEFT = 10.0
 
