@@ -98,9 +98,12 @@ class PathLimits:
 
     def as_options(self, first: float, last: float, n: int) -> _core.QuadraticPathOptions:
         """The native options of a path from `first` to `last` on n rows."""
-        max_events = 60 * n + 20_000 if self.max_events is None else self.max_events
-        limits = {"max_events": max_events, "time_limit": self.time_limit or 0.0}
-        return _core.QuadraticPathOptions(first, last, **limits)
+        return _core.QuadraticPathOptions(
+            first,
+            last,
+            max_events=60 * n + 20_000 if self.max_events is None else self.max_events,
+            time_limit=self.time_limit or 0.0,
+        )
 
 
 def follow(

@@ -62,8 +62,8 @@ class LambdaPath:
     """The path between two values of lambda; made by `lambda_path`.
 
     Between two breakpoints the free a are rational functions of lambda (few poles), which are kept;
-    every method is exact at any lambda of the range, not only at breakpoints. Where rounding hid the
-    events (see `gaps_`), `at` and `predict` solve, and a curve is interpolated.
+    every method is exact at any lambda of the range, not only at breakpoints. Where rounding hides
+    the path (see `gaps_`), `at` and `predict` solve, and a curve is interpolated.
 
     Attributes
     ----------

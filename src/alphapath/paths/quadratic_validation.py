@@ -74,6 +74,7 @@ class _Bounded:
         self.sides = path.first_sides.copy()
         self.sizes = np.abs(G).max(axis=0, initial=0.0)
         self.n_seen = 0
+        self.fixed: FloatArray
         self._sum()
 
     def _sum(self) -> None:
