@@ -133,3 +133,12 @@ def test_precomputed_models_take_sparse_rows() -> None:
         write("x.svm", "\n".join(lines) + "\n")
         assert main(["predict", "x.svm", "own.model", "out.txt"]) == 0
         assert np.loadtxt("out.txt").tolist() == expected
+
+
+def test_an_error_beyond_the_largest_number(capsys: Any) -> None:
+    """No warning of NumPy's reaches the user."""
+    write("x.svm", "1e200 1:1\n2 1:2\n")
+    header = "svm_type epsilon_svr\nkernel_type linear\nnr_class 2\ntotal_sv 1\nrho 0\nSV\n"
+    write("own.model", header + "1 1:1\n")
+    assert main(["predict", "x.svm", "own.model", "out.txt"]) == 0
+    assert capsys.readouterr().err == "mean squared error inf\n"

@@ -130,7 +130,9 @@ def report(path: Source, stored: StoredModel, found: Any, given: Any) -> None:
     """How well the predictions fit the targets of the file, on the standard error stream."""
     if stored.content.svm_type == "epsilon_svr":
         y = numbers(path, given) if isinstance(given, list) else given
-        print(f"mean squared error {float(np.mean((found - y) ** 2)):.6g}", file=sys.stderr)
+        with np.errstate(over="ignore"):  # of a model or targets near the largest number
+            error = float(np.mean((found - y) ** 2))
+        print(f"mean squared error {error:.6g}", file=sys.stderr)
         return
     if isinstance(given, list):
         known = {text: class_of(text, stored) for text in set(given)}
