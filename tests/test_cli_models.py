@@ -306,6 +306,10 @@ def test_a_companion_is_checked_even_if_its_checksum_is_right(iris: Run) -> None
         changed.pop("checksum")
         path.write_text(json.dumps({**changed, "checksum": checksum(changed)}))
         assert words in refused(iris, "iris.csv", "iris.model")
+    for key in ("n_features", "index_base", "features", "target", "classes", "scaling"):
+        changed = {name: value for name, value in record.items() if name not in (key, "checksum")}
+        path.write_text(json.dumps({**changed, "checksum": checksum(changed)}))
+        assert f"it has no {key}" in refused(iris, "iris.csv", "iris.model")
     for text in ("[" * 100_000, '{"a": NaN}', '{"a": 1e999}', '{"a": 1, "a": 2}', "[]", "9" * 5000):
         path.write_text(text)
         assert "does not hold the facts" in refused(iris, "iris.csv", "iris.model")

@@ -13,9 +13,10 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
-from alphapath import SVC, SVR, certify
+from alphapath import SVC, SVR, QuadraticLossSVC, certify
 from alphapath.model_selection import cross_validate, cross_validate_path, leave_one_out
-from alphapath.paths import Path, c_path, weight_path
+from alphapath.paths import LambdaPath, Path, c_path, weight_path
+from alphapath.paths.stored_problem import load_arrays, save_arrays
 from alphapath.paths.validation import make_curve
 from alphapath.solvers import smo
 from datasets import CLASSIFICATION, REGRESSION
@@ -209,6 +210,37 @@ def test_damaged_files_of_paths_are_refused(tmp_path: Any) -> None:
             Path.load(file, problem)
     with pytest.raises(FileNotFoundError):
         Path.load(tmp_path / "none.npz", problem)
+
+
+def test_arrays_that_are_no_path_are_refused(tmp_path: Any) -> None:
+    """Also with the checksum that belongs to them."""
+    X, y = (values[:16] for values in two_classes("generated"))
+    model, file = SVC(gamma=0.1), tmp_path / "path.npz"
+    model_of_lambda = QuadraticLossSVC(gamma=0.1)
+    c_path(model, X, y, 0.1, 1.0).save(file)
+    check_forged(file, lambda: Path.load(file, model.to_problem(X, y)))
+    model_of_lambda.lambda_path(X, y, lam_to=0.1).save(file)
+    check_forged(file, lambda: LambdaPath.load(file, model_of_lambda.to_problem(X, y)))
+
+
+def check_forged(file: Any, load: Any) -> None:
+    kept = load_arrays(file)
+    for name, array in kept.items():
+        flat = array.ravel()
+        changed = [None, array.astype("S"), array[None], np.repeat(flat, 2), flat[: flat.size // 2]]
+        if array.dtype.kind in "iu" and name != "classes":
+            changed += [array.astype(np.int64) + 2**40, array.astype(np.int64) - 2**40]
+        if array.dtype.kind == "f":
+            changed.append(np.full_like(array, np.nan))
+        for value in changed:
+            rest = {key: one for key, one in kept.items() if key != name}
+            if value is not None and value.size == array.size == 0 and value.shape == array.shape:
+                continue
+            save_arrays(file, rest if value is None else {**rest, name: value})
+            with pytest.raises(ValueError, match="path") as caught:
+                load()
+            assert str(file) in str(caught.value)
+            assert str(caught.value).endswith(".")
 
 
 def test_bad_arguments() -> None:

@@ -104,6 +104,7 @@ def test_quotes_of_tables(capsys: Any) -> None:
     ("row", "what"),
     [
         ("1 qid:x 1:2", "'qid:x' is not of the form qid:number"),
+        (f"1 qid:1{'0' * 18} 1:2", "is not of the form qid:number"),
         ("1 qid:1_0 1:2", "'qid:1_0' is not of the form qid:number"),
         ("1\u00a01:2", "the target"),
         ("1 1:2\x1c3:4", "is not of the form index:value"),

@@ -118,7 +118,7 @@ MUTATIONS: list[Callable[[bytes, Generator], bytes]] = [
 @functools.cache
 def bomb(ending: str, kind: int) -> bytes:
     """A small file with much in it: one line that hardly ends, or many that are empty."""
-    n_bytes, letter = ((40 << 20), b" ") if kind else ((1 << 20), b"\n")
+    n_bytes, letter = ((8 << 20), b" ") if kind else ((1 << 20), b"\n")
     content = b"1 1:1" + letter * n_bytes
     return bz2.compress(content) if ending == "bz2" else gzip.compress(content)
 

@@ -30,6 +30,8 @@ from .text_file import LARGEST, Source, open_bytes, open_text
 #: What makes a companion one of ours, and its layout.
 FORMAT, LAYOUT = "alphapath model", 1
 ENDING = ".meta.json"
+#: What a companion says; null where it does not apply.
+FIELDS = frozenset({"n_features", "index_base", "features", "target", "classes", "scaling"})
 #: What older versions wrote beside a model.
 FORMER_ENDINGS = (".range", ".classes")
 READERS: dict[str, Any] = {"c_svc": SVC, "epsilon_svr": SVR, "one_class": OneClassSVM}
@@ -228,7 +230,7 @@ class FactsReader:
             raise self._refuse(f"it is not of the format {FORMAT!r}")
         if record.get("layout") != LAYOUT:
             raise self._refuse(
-                f"its layout is {str(record.get('layout'))[:20]}, and this version reads {LAYOUT}"
+                f"its layout is {record.get('layout')!r:.20}, and this version reads {LAYOUT}"
             )
         known = checksum({key: value for key, value in record.items() if key != "checksum"})
         if record.get("checksum") != known:
@@ -272,6 +274,9 @@ class FactsReader:
         return value
 
     def _facts(self, record: dict[str, Any]) -> ModelFacts:
+        lacking = sorted(FIELDS - set(record))
+        if lacking:
+            raise self._refuse(f"it has no {lacking[0]}")
         n_features, base = record.get("n_features"), record.get("index_base")
         if type(n_features) is not int or not 0 < n_features < 2**31:
             raise self._refuse("n_features is not a number of features")

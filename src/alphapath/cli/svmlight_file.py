@@ -23,8 +23,8 @@ from .text_file import (
 )
 
 ENTRY = re.compile(r"([0-9]+):(\S+)\Z")
-ROW_WITH_QUERY = re.compile(rb"\s*[^\s#]+\s+qid:[+-]?[0-9]+(\s|#|\Z)")
-QUERY = re.compile(r"qid:[+-]?[0-9]+\Z")
+ROW_WITH_QUERY = re.compile(rb"\s*[^\s#]+\s+qid:[+-]?[0-9]{1,18}(\s|#|\Z)")
+QUERY = re.compile(r"qid:[+-]?[0-9]{1,18}\Z")
 #: Indices of sparse arrays are of 32 bits.
 MAX_INDEX = 2**31 - 2
 

@@ -21,7 +21,14 @@ from ..optimality import snap_to_box
 from ..problem import FloatArray, Problem
 from ..solution import Solution, Status, make_solution
 from ..solvers import smo
-from .stored_problem import check_problem, describe_problem, load_arrays, save_arrays
+from .stored_problem import (
+    StoredArrays,
+    check_problem,
+    describe_problem,
+    load_arrays,
+    refuse,
+    save_arrays,
+)
 from .validation import ValidationCurve, make_curve
 from .walker import Place, judge, polish
 
@@ -275,6 +282,7 @@ class Path:
         """Read a path back; `problem` is that of the same data (`estimator.to_problem(X, y)`)."""
         stored = load_arrays(path)
         check_problem(path, stored, problem.kernel, facts_of(problem))
+        check_pieces(StoredArrays(path, stored), problem.n)
         start, end, n_events, n_fallbacks = stored["numbers"].tolist()
         return cls(
             problem,
@@ -289,6 +297,29 @@ class Path:
             int(n_fallbacks),
             str(stored["name"]),
         )
+
+
+def check_pieces(stored: StoredArrays, n: int) -> None:
+    """Refuse arrays that no walk over n instances leaves."""
+    stored.require("name", "U")
+    for name in ("c0", "dc"):
+        stored.numbers(name, n)
+    stored.numbers("gaps", None, 2)
+    start, end, *_ = stored.numbers("numbers", 4)
+    tau = stored.numbers("tau", None)
+    is_walk = tau.size > 0 and start <= tau[0] and tau[-1] <= end and np.all(np.diff(tau) >= 0.0)
+    if not is_walk:
+        raise refuse(stored.path, "its breakpoints do not rise from its start to its end")
+    for name in ("bias", "bias_rate"):
+        stored.numbers(name, tau.size)
+    n_members = stored.integers("members", None, n - 1).size
+    stored.rising("first", tau.size, n_members)
+    for name in ("beta", "beta_rate"):
+        stored.numbers(name, n_members)
+    n_changes = stored.rising("change_piece", None, tau.size - 1).size
+    stored.integers("change_instance", n_changes, n - 1)
+    for name, size in (("change_place", n_changes), ("places", n)):
+        stored.integers(name, size, max(Place))
 
 
 def facts_of(problem: Problem) -> FloatArray:

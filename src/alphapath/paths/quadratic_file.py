@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from ..problem import FloatArray, Problem
 from .quadratic_loss import QuadraticModel
-from .stored_problem import check_problem, describe_problem, load_arrays, save_arrays
+from .stored_problem import (
+    StoredArrays,
+    check_problem,
+    describe_problem,
+    load_arrays,
+    refuse,
+    save_arrays,
+)
 
 #: What is kept as it is in the native path, by name.
 ARRAYS = (
@@ -90,6 +97,34 @@ def write_path(
     save_arrays(path, arrays)
 
 
+def check_pieces(stored: StoredArrays, n: int) -> None:
+    """Refuse arrays that no walk over n instances leaves."""
+    for name in ("y_signs", "weights"):
+        stored.numbers(name, n)
+    if not np.all(stored.require("loss", "f", 2) > 0.0):  # nan is not
+        raise refuse(stored.path, "its loss has numbers that are not positive")
+    if stored.require("classes", "iufbU", 2).dtype.kind == "f":
+        stored.numbers("classes", 2)
+    stored.numbers("numbers", len(NUMBERS))
+    stored.integers("first_sides", n, 2)
+    n_pieces = stored.numbers("segment_first", None).size
+    if n_pieces == 0:
+        raise refuse(stored.path, "it has no pieces")
+    stored.numbers("segment_last", n_pieces)
+    n_events = stored.numbers("event_lambdas", None).size
+    stored.rising("segment_events", n_pieces, n_events)
+    stored.integers("event_instances", n_events, n - 1)
+    for name in ("event_from", "event_to"):
+        stored.integers(name, n_events, 2)
+    sizes = stored.integers("segment_sizes", n_pieces, n).astype(np.int64)
+    n_poles = stored.integers("segment_poles", n_pieces, n).astype(np.int64)
+    stored.integers("members", int(sizes.sum()), n - 1)
+    for name in ("a", "drift"):
+        stored.numbers(name, int(sizes.sum()))
+    stored.numbers("poles", int(n_poles.sum()))
+    stored.numbers("residues", int(sizes @ n_poles))
+
+
 def read_path(
     path: str | PathLike[str] | IO[bytes], problem: Problem
 ) -> tuple[QuadraticModel, NDArray[Any], StoredPath]:
@@ -97,6 +132,7 @@ def read_path(
     stored = load_arrays(path)
     view: Any = problem.kernel
     check_problem(path, stored, view, np.sign(problem.targets))
+    check_pieces(StoredArrays(path, stored), problem.n)
     y_signs: FloatArray = stored["y_signs"]
     rho, h = stored["loss"].tolist()
     return (

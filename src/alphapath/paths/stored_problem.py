@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from os import PathLike
 from typing import IO, Any
 
@@ -45,9 +46,15 @@ def load_arrays(path: str | PathLike[str] | IO[bytes]) -> dict[str, NDArray[Any]
 def read_arrays(file: IO[bytes], name: Any) -> dict[str, NDArray[Any]]:
     try:
         with np.load(file, allow_pickle=False) as arrays:
-            return {key: arrays[key] for key in arrays.files}
+            found = {key: arrays[key] for key in arrays.files}
+            if not all(isinstance(value, np.ndarray) for value in found.values()):
+                raise ValueError("it holds something besides arrays")
+            return found
+    except OSError:
+        raise
     except Exception as error:  # numpy and zipfile raise much
-        raise refuse(name, f"{error}" or "it is damaged") from None
+        what = " ".join(str(error).split())
+        raise refuse(name, ascii(what)[1:-1] or "it is damaged") from None
 
 
 def refuse(path: Any, what: str) -> ValueError:
@@ -63,6 +70,52 @@ def checksum(arrays: Mapping[str, NDArray[Any]]) -> str:
         state.update(len(head).to_bytes(8, "little") + head)
         state.update(np.ascontiguousarray(value).tobytes())
     return state.hexdigest()
+
+
+@dataclass(frozen=True)
+class StoredArrays:
+    """The arrays of a file, looked at before anything is computed from them."""
+
+    path: Any
+    arrays: Mapping[str, NDArray[Any]]
+
+    def require(self, name: str, kinds: str, *shape: int | None) -> NDArray[Any]:
+        """The array of that name, type and shape, None for any number."""
+        found = self.arrays.get(name)
+        if found is None:
+            raise refuse(self.path, f"it has no array {name!r}")
+        is_shape = len(found.shape) == len(shape) and all(
+            wanted in (None, size) for size, wanted in zip(found.shape, shape, strict=True)
+        )
+        if found.dtype.kind not in kinds or not is_shape:
+            raise refuse(
+                self.path, f"its array {name!r} has type {found.dtype} and shape {found.shape}"
+            )
+        return found
+
+    def numbers(self, name: str, *shape: int | None) -> FloatArray:
+        found = self.require(name, "f", *shape)
+        if not np.isfinite(found).all():
+            raise refuse(self.path, f"its array {name!r} has values that are not finite")
+        return found
+
+    def integers(self, name: str, n: int | None, high: int, low: int = 0) -> NDArray[Any]:
+        """Whole numbers from `low` to `high`."""
+        found = self.require(name, "iu", n)
+        if found.size and not (low <= found.min() and found.max() <= high):
+            raise refuse(
+                self.path,
+                f"its array {name!r} has {int(found.min())} to {int(found.max())}, where {low} to "
+                f"{high} would be valid",
+            )
+        return found
+
+    def rising(self, name: str, n: int | None, high: int) -> NDArray[Any]:
+        """Whole numbers from 0 to `high`, none below the one before."""
+        found = self.integers(name, n, high)
+        if np.any(np.diff(found.astype(np.int64)) < 0):
+            raise refuse(self.path, f"its array {name!r} does not rise")
+        return found
 
 
 def describe_problem(view: Any, facts: FloatArray) -> dict[str, NDArray[Any]]:
@@ -83,6 +136,8 @@ def check_problem(
     own = describe_problem(view, facts)
     if not own.keys() <= stored.keys():
         raise refuse(path, "it does not say of which data its path is")
+    for name in own:
+        StoredArrays(path, stored).numbers(name, None)
     n = stored["problem_sums"].size
     if n != view.n:
         raise ValueError(
