@@ -33,6 +33,7 @@ __all__ = ["TIME_LIMIT", "run_case"]
 HEADER = ("a b", "b\nc", "c,d", "\u2028", "target")
 NAMES = ("one\ntwo", "1", "01")
 MUTATIONS = text_mutations()
+LETTERS = "ab019+-.,;:_\"'#\\/<>&{} "
 
 
 @functools.cache
@@ -59,7 +60,7 @@ def originals() -> dict[str, bytes]:
 
 def as_csv(header: Any, rows: Any) -> bytes:
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([header, *rows])
+    csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).writerows([header, *rows])
     return text.getvalue().encode()
 
 
@@ -86,7 +87,7 @@ def predict(place: Path, rows: str, model: str, output: str, *options: object) -
 def run_case(seed: int) -> str | None:
     rng = data.generator("companions", seed + 1)
     files = originals()
-    case = data.pick(rng, CASES, [4.0, 1.0, 2.0, 4.0, 4.0])
+    case = data.pick(rng, CASES, [3.0, 4.0, 1.0, 2.0, 4.0, 4.0])
     with folder() as place:
         for name, content in files.items():
             if not name.endswith(".txt"):
@@ -225,4 +226,52 @@ def scale(value: float, limits: tuple[float, float] | None, bounds: tuple[float,
     return float(bounds[0] + (bounds[1] - bounds[0]) * share)
 
 
-CASES = (mutated_companion, mixed_files, sealed_companion, mutated_columns, mutated_range)
+def any_names(place: Path, rng: Generator) -> str | None:
+    """Classes and columns called anything: predictions give the names back."""
+    prefix = "n" if rng.random() < 0.7 else ""
+    n_classes = 2 + any_place(rng, 3)
+    classes = sorted({prefix + any_text(rng) for _ in range(n_classes)} - {""})
+    header = [prefix + any_text(rng) for _ in range(2)]
+    if len(classes) < 2 or len(set(header)) < 2 or "" in header:
+        return None
+    labels = [classes[k % len(classes)] for k in range(12)]
+    table = [[10.0 * (k % len(classes)) + k / 100, -k, labels[k]] for k in range(12)]
+    target = str(data.pick(rng, ["target", "n" + any_text(rng)]))
+    if target in header:
+        return None
+    (place / "n.csv").write_bytes(as_csv([*header, target], table))
+    model = place / "n.model"
+    options = ("--target", target, "-c", "1e4", "-g", "1", "--model", model)
+    outcome = run_command("fit", place / "n.csv", *options)
+    if not outcome.is_accepted:
+        return f"refused: {outcome.said}" if prefix else None
+    order = rng.permutation(3)
+    rows = [[[*header, target][j] for j in order], *([row[j] for j in order] for row in table)]
+    (place / "m.csv").write_bytes(as_csv(rows[0], rows[1:]))
+    found = predict(place, "m.csv", "n.model", "out.txt")
+    if found is None:
+        return "the prediction was refused"
+    lines = found.decode().splitlines()
+    names = [json.loads(line) if line[:1] == '"' else line for line in lines]
+    if names != labels and (
+        prefix or [float(name) for name in names] != [float(x) for x in labels]
+    ):
+        return f"classes {classes!r} are predicted as {sorted(set(names))!r}"
+    return None
+
+
+def any_text(rng: Generator) -> str:
+    """A few letters of the kinds that some program takes for a separator or a number."""
+    letters = [*LETTERS, "\n", "\r", "\v", "\f", "\x1c", "\x85", "\u2028", "é"]
+    text = "".join(str(data.pick(rng, letters)) for _ in range(any_place(rng, 5)))
+    return text.strip(" ")
+
+
+CASES = (
+    any_names,
+    mutated_companion,
+    mixed_files,
+    sealed_companion,
+    mutated_columns,
+    mutated_range,
+)

@@ -18,6 +18,8 @@ from .text_file import LARGEST, Source, fault, is_number, open_text, too_large
 #: Taken for the target where none is named.
 USUAL_TARGETS = ("target", "label", "class", "y")
 DELIMITERS = ",;\t"
+#: No part of a name at its ends; a line break there is one.
+BLANKS = " \t"
 #: Characters after which a quote that is never closed is given up.
 LONGEST_HEADER = 1 << 20
 
@@ -57,7 +59,7 @@ def read_csv(
     with open_text(path) as file:
         delimiter = find_delimiter(file)
         rows = CsvLines(path, file, delimiter)
-        header = [name.strip() for name in next(rows, [])]
+        header = [name.strip(BLANKS) for name in next(rows, [])]
         if has_header:
             check_names(path, header)
         else:
@@ -83,7 +85,7 @@ def read_csv(
                 )
             X.append(parse_row(path, rows.line_num, header, row, columns, place is not None))
             if place is not None:
-                y.append(row[place].strip())
+                y.append(row[place].strip(BLANKS))
                 if not y[-1]:
                     raise fault(path, rows.line_num, f"column {header[place]!r} is empty")
     if not X:
