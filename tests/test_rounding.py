@@ -12,8 +12,10 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold
 
 from alphapath import SVC, SVR, Status, certify
+from alphapath.model_selection import cross_validate
 from alphapath.optimality import snap_to_box
 from alphapath.paths import c_path
 
@@ -119,3 +121,18 @@ def test_no_warning_where_rows_are_large_but_solvable():
         warnings.simplefilter("error")
         model = SVC(kernel="linear", C=1.0).fit(X, y)
     check_model(model, X, y)
+
+
+@pytest.mark.parametrize("seed", [20, 22, 63, 1, 2, 3])
+def test_a_sum_that_changes_by_little_is_felt_where_betas_are_large(seed):
+    # Moves of a fold sum to a share of 1e-9 of their size: with offsets of 1 that is 0.1.
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(3, 2))[rng.integers(3, size=21)], rng.integers(0, 2, size=21)
+    model = SVC(kernel="linear", C=5e6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = cross_validate(model, X, y, cv=KFold(6), return_estimator=True)
+    for h, (train, _) in enumerate(KFold(6).split(X)):
+        if found["status"][h] == Status.SOLVED:
+            fitted = found["estimator"][h]
+            assert fitted.certify(X[train], y[train]).kkt_violation <= 10.0 * TOL

@@ -3,10 +3,12 @@
 #include "arrays.hpp"
 #include "buffer.hpp"
 #include "dispatch.hpp"
+#include "equal_rows.hpp"
 #include "gram.hpp"
 #include "held_samples.hpp"
 #include "matrix_facts.hpp"
 #include "matrix_source.hpp"
+#include "near_ties.hpp"
 
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -190,6 +192,7 @@ nb::ndarray<nb::numpy, double> multiply(const Gram& gram, const Indices& indices
   return to_numpy(std::move(out), {gram.size()});
 }
 
+/// Of rows or of columns.
 using Multipliers = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 nb::ndarray<nb::numpy, std::uint64_t> hashes_of(const Matrix& x, const Multipliers& multipliers) {
@@ -234,6 +237,58 @@ nb::ndarray<nb::numpy, double> take_rows(const Matrix& x, const Indices& which) 
   return nb::ndarray<nb::numpy, double>(data, {rows.size(), d}, own(std::move(taken)));
 }
 
+nb::ndarray<nb::numpy, double> products_at(const Gram& gram, const Matrix& gradient,
+                                           const Vector& targets, const Matrix& beta,
+                                           const Vector& sizes, const Indices& rows,
+                                           const Indices& ends) {
+  const std::size_t n = gram.size(), n_parts = beta.shape(0), m = rows.size();
+  if (beta.shape(1) != n || gradient.shape(1) != n || gradient.shape(0) != n_parts ||
+      sizes.size() != n_parts)
+    throw std::invalid_argument("Each part needs a beta and a gradient of all instances.");
+  if (ends.size() != 0 && ends.size() != n_parts)
+    throw std::invalid_argument("There must be rows for each beta.");
+  const std::span<const double> all_targets = checked_span(targets, n, "targets");
+  as_positions(rows, n);
+  const std::size_t n_values = ends.size() == 0 ? n_parts * m : m;
+  auto values = std::make_unique_for_overwrite<double[]>(n_values);
+  std::vector<RankedRows> parts;
+  std::size_t first = 0;
+  for (std::size_t p = 0; p < n_parts; ++p) {
+    const std::size_t end = ends.size() == 0 ? first + m : static_cast<std::size_t>(ends.data()[p]);
+    if (end < first || end > n_values)
+      throw std::invalid_argument("The parts must end in order, within the rows.");
+    parts.push_back({as_span(rows).subspan(ends.size() == 0 ? 0 : first, end - first),
+                     sizes.data()[p],
+                     {beta.data() + p * n, n},
+                     {gradient.data() + p * n, n},
+                     {values.get() + first, end - first}});
+    first = end;
+  }
+  {
+    const ReleasedGil released;
+    read_products(gram, all_targets, parts);
+  }
+  return to_numpy(std::move(values), {n_values});
+}
+
+nb::object first_equal_of(const Matrix& x, const Multipliers& hashes) {
+  if (hashes.shape(0) != x.shape(0))
+    throw std::invalid_argument("There must be a hash for each row.");
+  std::vector<std::int64_t> firsts;
+  {
+    const ReleasedGil released;
+    firsts = first_equal(x.data(), x.shape(0), x.shape(1), hashes.data());
+  }
+  if (firsts.empty())
+    return nb::none();
+  auto found = std::make_unique_for_overwrite<std::int64_t[]>(firsts.size());
+  std::ranges::copy(firsts, found.get());
+  std::int64_t* data = found.get();
+  nb::capsule owner(found.release(),
+                    [](void* p) noexcept { delete[] static_cast<std::int64_t*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, std::int64_t>(data, {firsts.size()}, owner));
+}
+
 void bind_samples(nb::module_& m) {
   nb::class_<BoundSamples>(m, "Samples", "Rows of numbers, dense or CSR, as the kernels read them.")
       .def(nb::init<Matrix, double>(), "x"_a, "step"_a = 0.0, nb::keep_alive<1, 2>(),
@@ -264,6 +319,8 @@ void bind_samples(nb::module_& m) {
   m.def("take_rows", &take_rows, "x"_a, "which"_a, "A copy of some rows, in this order.");
   m.def("hash_rows", &hashes_of, "x"_a, "multipliers"_a,
         "One number for each row: the sum of multipliers times mixed bits, modulo 2^64.");
+  m.def("first_equal", &first_equal_of, "x"_a, "hashes"_a,
+        "For each row the number of the first row that equals it; None where no two are equal.");
   m.def(
       "is_on_grid",
       [](const Matrix& x, double step, double tolerance) {
@@ -293,7 +350,12 @@ void bind_gram(nb::module_& m) {
       .def("rows", &rows_of, "idx"_a, "K[idx, :], offsets included.")
       .def("block", &block_of, "rows"_a, "columns"_a, "K[rows][:, columns], offsets included.")
       .def("part", &part_of, "members"_a, "The rows and columns of some instances, in this order.")
-      .def("multiply", &multiply, "idx"_a, "coef"_a, "K[:, idx] @ coef, summed in double.");
+      .def("multiply", &multiply, "idx"_a, "coef"_a, "K[:, idx] @ coef, summed in double.")
+      .def("products_at", &products_at, "gradient"_a, "targets"_a, "beta"_a, "sizes"_a, "rows"_a,
+           "ends"_a,
+           "K[rows, :] @ beta from gradients K beta - r, for several beta. The rows of each end at "
+           "`ends`; without ends each has all rows. Products closer to another than their "
+           "rounding are summed again from the kernel.");
 }
 
 } // namespace

@@ -35,4 +35,14 @@ void add_rows(const T* const* rows, const double* coef, std::size_t n_rows, std:
     ALPHAPATH_DISPATCH(add_rows_f64)(rows, coef, n_rows, n, out);
 }
 
+/// sum_j (row[j] + (own + offsets[j])) beta[j]; all arrays padded to n, a multiple of 16.
+template <class T>
+double dot_true(const T* row, const double* offsets, double own, const double* beta,
+                std::size_t n) {
+  if constexpr (std::is_same_v<T, float>)
+    return ALPHAPATH_DISPATCH(dot_true_f32)(row, offsets, own, beta, n);
+  else
+    return ALPHAPATH_DISPATCH(dot_true_f64)(row, offsets, own, beta, n);
+}
+
 } // namespace alphapath

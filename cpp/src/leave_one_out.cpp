@@ -115,9 +115,26 @@ double level_of(const SmoState& state) {
   return n_free > 0 ? sum / static_cast<double>(n_free) : state.slope_range().middle();
 }
 
-/// The decision value of t; the constant in the gradient cancels.
+/// stored[t, :] beta, which the gradient has less the target.
+template <class T> double stored_product(const KernelRow& row, std::span<const double> beta) {
+  const T* values = static_cast<const T*>(row.data);
+  double sum = 0;
+  for (std::size_t i = 0; i < beta.size(); ++i)
+    sum += static_cast<double>(values[i]) * beta[i];
+  return sum;
+}
+
+/// The decision value of t; the constant in the gradient cancels. Summed without the target, whose
+/// rounding would say which class t is of, where a row costs no kernel values.
 double decision_value(const SmoState& state, std::size_t t) {
-  return state.gradient[t] + state.problem.targets[t] - level_of(state);
+  const KernelRows& kernel = state.problem.kernel;
+  if (kernel.is_on_demand())
+    return state.gradient[t] + state.problem.targets[t] - level_of(state);
+  const KernelRow row = kernel.row(t);
+  const double product = kernel.precision() == Precision::float32
+                             ? stored_product<float>(row, state.beta)
+                             : stored_product<double>(row, state.beta);
+  return product + kernel.offset()[t] * state.problem.total - level_of(state);
 }
 
 /// Whether the sign of a classifier's decision value at t is that of its optimum already.

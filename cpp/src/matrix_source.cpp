@@ -2,6 +2,8 @@
 
 #include "dispatch.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace alphapath {
@@ -36,6 +38,19 @@ CentreProducts products_with_mean(const MatrixView<P>& products, const Team& tea
   return centre;
 }
 
+/// To some leading bits: instances that a given matrix tells apart by a little on its diagonal only
+/// then have the same offset, and the same values with all others after it is added back.
+void round_offsets(std::vector<double>& offsets) {
+  double largest = 0;
+  for (const double offset : offsets)
+    largest = std::max(largest, std::abs(offset));
+  if (largest == 0)
+    return;
+  const double unit = std::ldexp(1.0, std::ilogb(largest) - 26);
+  for (double& offset : offsets)
+    offset = std::nearbyint(offset / unit) * unit;
+}
+
 template <class P>
 Offsets<P> offsets_for(const MatrixView<P>& products, const KernelFunction& f, const Team& team) {
   if (!has_centre(f.kind))
@@ -43,7 +58,10 @@ Offsets<P> offsets_for(const MatrixView<P>& products, const KernelFunction& f, c
   std::vector<double> squared_norms(products.n);
   for (std::size_t i = 0; i < products.n; ++i)
     squared_norms[i] = static_cast<double>(products.data[i * products.stride + i]);
-  return {offsets_about(f, products_with_mean(products, team), squared_norms), false};
+  std::vector<double> offsets = offsets_about(f, products_with_mean(products, team), squared_norms);
+  if (f.kind == KernelKind::linear) // a matrix that is given
+    round_offsets(offsets);
+  return {std::move(offsets), false};
 }
 
 } // namespace

@@ -21,6 +21,9 @@ constexpr std::size_t rows_between_stops = 256;
 constexpr std::size_t few_rows = 16; // that are added at no cost worth counting
 // A sum of changes below this share of their sizes is rounding: the sum was meant to stay.
 constexpr double rounding_of_sum = 1e-8;
+// A change whose sum is no more than this share of its size only rounds to another sum. More than
+// that is felt through the offsets, however large the betas are.
+constexpr double rounding_of_change = 16 * std::numeric_limits<double>::epsilon();
 // Betas that went through the gradient leave their rounding there: it is made anew where that may
 // reach this share of the tolerance, and betas were this many times as large as they are.
 constexpr double felt_share = 0.01, past_to_present = 16;
@@ -131,7 +134,7 @@ void SmoState::add_changes() {
   result.n_refreshes += n_changed > few_rows;
   const auto [change_of_sum, size] = ALPHAPATH_DISPATCH(sum_and_size)(change.data(), n_changed);
   moved += size;
-  if (std::abs(change_of_sum) > rounding_of_sum * size)
+  if (std::abs(change_of_sum) > rounding_of_change * size)
     ALPHAPATH_DISPATCH(add_multiple)
   (change_of_sum, problem.kernel.offset().data(), beta.size(), gradient.data());
   for (std::size_t first = 0; first < changed.size(); first += rows_between_stops) {

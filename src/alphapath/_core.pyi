@@ -61,6 +61,11 @@ def hash_rows(x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), orde
     One number for each row: the sum of multipliers times mixed bits, modulo 2^64.
     """
 
+def first_equal(x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], hashes: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> object:
+    """
+    For each row the number of the first row that equals it; None where no two are equal.
+    """
+
 def is_on_grid(x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], step: float, tolerance: float) -> bool:
     """
     Whether no value is further than `tolerance` from a multiple of the step.
@@ -107,6 +112,11 @@ class Gram(KernelRows):
 
     def multiply(self, idx: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], coef: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
         """K[:, idx] @ coef, summed in double."""
+
+    def products_at(self, gradient: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], targets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], beta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], sizes: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """
+        K[rows, :] @ beta from gradients K beta - r, for several beta. The rows of each end at `ends`; without ends each has all rows. Products closer to another than their rounding are summed again from the kernel.
+        """
 
 class KernelFunction:
     """A kernel's formula and its parameters."""

@@ -141,6 +141,11 @@ class Problem:
             return 0.0
         return self.total_share * float(self.weights.sum())
 
+    @property
+    def box_size(self) -> float:
+        """The sum of all weights, which |beta|_1 does not pass (or not by much)."""
+        return float(self.weights.sum())
+
     @cached_property
     def holds_zero(self) -> bool:
         """Whether beta = 0 is in the box, whatever the weights."""

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any
 
+import numpy as np
+
 from . import optimality
 from .problem import FloatArray, Problem, Start, freeze
 
@@ -82,12 +84,19 @@ class Solution:
         return self.decision_values_at(slice(None))
 
     def decision_values_at(self, rows: Any) -> FloatArray:
-        """K beta + bias on some of the instances."""
-        values: FloatArray = self.gradient[rows] + self.problem.targets[rows]
-        values += self.bias
-        if self.problem.has_ridge:
-            values -= self.problem.ridges[rows] * self.beta[rows]
-        return values
+        """K beta + bias on some of the instances; the same bits for equal rows of the kernel."""
+        problem, gradient = self.problem, self.gradient
+        if problem.has_ridge:
+            gradient = gradient - problem.ridges * self.beta
+        if not hasattr(problem.kernel, "products_at"):  # a kernel without stored values
+            values: FloatArray = gradient[rows] + problem.targets[rows]
+            return values + self.bias
+        places = np.arange(problem.n)[rows] if isinstance(rows, slice) else rows
+        size = np.array([problem.box_size])
+        values = problem.kernel.products_at(
+            gradient[np.newaxis], problem.targets, self.beta[np.newaxis], size, places
+        )
+        return values + self.bias
 
     @property
     def relative_gap(self) -> float:

@@ -51,7 +51,37 @@ void add_rows_any(const T* const* rows, const double* coef, std::size_t n_rows, 
     add_rows<1>(rows, coef, n, out);
 }
 
+template <class T>
+double dot_true(const T* row, const double* offsets, double own, const double* beta,
+                std::size_t n) {
+  constexpr std::size_t lanes = Vec<double>::width, n_sums = 16 / lanes;
+  typedef T vrow __attribute__((vector_size(lanes * sizeof(T))));
+  vdouble sums[n_sums] = {};
+  for (std::size_t j = 0; j < n; j += 16)
+    for (std::size_t s = 0; s < n_sums; ++s) {
+      const std::size_t at = j + s * lanes;
+      const vdouble value = __builtin_convertvector(load<vrow>(row + at), vdouble) +
+                            (own + load<vdouble>(offsets + at));
+      sums[s] += value * load<vdouble>(beta + at);
+    }
+  double total = 0;
+  for (std::size_t s = 0; s < n_sums; ++s)
+    for (std::size_t lane = 0; lane < lanes; ++lane)
+      total += sums[s][lane];
+  return total;
+}
+
 } // namespace
+
+double dot_true_f32(const float* row, const double* offsets, double own, const double* beta,
+                    std::size_t n) {
+  return dot_true(row, offsets, own, beta, n);
+}
+
+double dot_true_f64(const double* row, const double* offsets, double own, const double* beta,
+                    std::size_t n) {
+  return dot_true(row, offsets, own, beta, n);
+}
 
 void add_rows_f32(const float* const* rows, const double* coef, std::size_t n_rows, std::size_t n,
                   double* out) {

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..certificate import Certificate, certify
 from ..kernels import KernelStore, Precomputed
+from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values, check_squared_norms
 from ..problem import FloatArray, KernelView, Problem
 from ..solution import Info, Status
@@ -293,15 +294,21 @@ class BaseSVM(ModelExchange, RememberedParameters):
         return values[:, 0]
 
     def _decision_values(self, X: Any) -> FloatArray:
-        """One column a problem, from blocks of kernel values against the support vectors."""
+        """One column a problem; the same bits for equal rows."""
         self._require_fit()
         X = self._check_rows(X, reset=False)
+        if isinstance(self._kernel, Precomputed):
+            X = X[:, self.support_]
+        return check_decision_values(on_distinct_rows(X, self._evaluate), self._kernel)
+
+    def _evaluate(self, X: Any) -> FloatArray:
+        """Decision values from blocks of kernel values against the support vectors."""
         values = np.empty((self.intercept_.size, X.shape[0])).T  # as they are combined
         with np.errstate(over="ignore", invalid="ignore"):
             for rows, K in self._kernel_blocks(X):
                 values[rows] = self._combine(K)
         values += self.intercept_
-        return check_decision_values(values, self._kernel)
+        return values
 
     def _kernel_blocks(self, X: Any) -> Iterator[tuple[slice, FloatArray]]:
         Z = self.support_vectors_
@@ -315,7 +322,7 @@ class BaseSVM(ModelExchange, RememberedParameters):
             rows = slice(first, first + step)
             block = X[rows].toarray() if is_mixed else X[rows]
             if isinstance(self._kernel, Precomputed):
-                yield rows, block[:, self.support_]
+                yield rows, block
             elif n_support == 0:
                 yield rows, np.empty((block.shape[0], 0))
             else:

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..kernels import Linear
+from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values
 from ..margin_certificate import MarginCertificate
 from ..margin_problem import MarginProblem, scale_weights
@@ -358,8 +359,11 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         return values[:, 0] if values.shape[1] == 1 else values
 
     def _decision_values(self, X: Any) -> FloatArray:
-        """One column a problem."""
+        """One column a problem; the same bits for equal rows."""
         X = self._check_rows(X, reset=False)
+        return check_decision_values(on_distinct_rows(X, self._evaluate), Linear())
+
+    def _evaluate(self, X: Any) -> FloatArray:
         with np.errstate(over="ignore", invalid="ignore"):
             if sp.issparse(X):
                 values: FloatArray = np.asarray(X @ self.coef_.T)
@@ -368,7 +372,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
                 for rows in training.row_blocks(X):  # float32 is not copied as a whole
                     values[rows] = X[rows] @ self.coef_.T
         values += self.intercept_
-        return check_decision_values(values, Linear())
+        return values
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class labels of the rows of X; a decision value of 0 goes to the first class."""

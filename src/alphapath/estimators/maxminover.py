@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..certificate import Certificate, certify
 from ..kernels import Kernel, KernelStore, Precomputed
+from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values, check_squared_norms
 from ..problem import FloatArray, KernelView, Problem
 from ..solution import Solution, Status
@@ -172,7 +173,7 @@ class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
         check_is_fitted(self, "dual_coef_")
         X = self._check_rows(X, reset=False)
         with np.errstate(over="ignore", invalid="ignore"):
-            return check_decision_values(self._products_with(X), self._kernel)
+            return check_decision_values(on_distinct_rows(X, self._products_with), self._kernel)
 
     def _products_with(self, X: Any) -> FloatArray:
         beta = self.dual_coef_[0]

@@ -8,7 +8,7 @@ on the order of the rows nor on whether a repetition is written as rows or as a 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .. import _core
-from ..kernels.base import narrow
+from ..kernels.equal_rows import hash_rows, rows_equal
 from ..problem import FloatArray
 from .one_vs_one import PairBetas
-
-UIntArray = NDArray[np.uint64]
-
-#: Values hashed at once (the temporaries stay in the cache).
-BLOCK_VALUES = 1 << 16
-
 
 ONE = np.ones(1, dtype=np.uint64)
 
@@ -127,60 +121,9 @@ def keep_rows(X: Any, targets: FloatArray, weights: FloatArray) -> MergedRows:
     return MergedRows(X, targets, weights, np.arange(weights.size), weights)
 
 
-def mix(bits: UIntArray) -> UIntArray:
-    """Spread the information of the high bits of a double over all 64 bits; 0 stays 0."""
-    mixed = bits ^ (bits >> np.uint64(32))
-    mixed *= np.uint64(0x9E3779B97F4A7C15)
-    mixed ^= mixed >> np.uint64(29)
-    return mixed
-
-
 def take_rows(X: Any, rows: NDArray[Any]) -> Any:
     """A copy of some rows; dense ones in memory that serves the next fit, whose page faults would
     take as long as the fit."""
     if sp.issparse(X):
         return X[rows]
     return _core.take_rows(X, np.ascontiguousarray(rows, dtype=np.int64))
-
-
-def hash_rows(X: Any) -> UIntArray:
-    """One 64-bit hash a row: sum over the features of multiplier * mixed bits, modulo 2^64.
-
-    Zeros add nothing, so a row has the same hash whether it is stored dense or sparse.
-    """
-    (X,) = narrow(X)
-    multipliers = hash_multipliers(X.shape[1])
-    if sp.issparse(X):
-        terms = mix(positive_zeros(X.data).view(np.uint64)) * multipliers[X.indices]
-        sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(terms)])
-        differences: UIntArray = sums[X.indptr[1:]] - sums[X.indptr[:-1]]
-        return differences
-    return _core.hash_rows(X, multipliers)
-
-
-@lru_cache(maxsize=16)
-def hash_multipliers(n_features: int) -> UIntArray:
-    """One odd number a feature, the same in every process."""
-    multipliers = np.random.default_rng(0).integers(1, 2**63, n_features, dtype=np.uint64)
-    multipliers |= np.uint64(1)
-    multipliers.flags.writeable = False
-    return multipliers
-
-
-def positive_zeros(values: FloatArray) -> FloatArray:
-    """A copy in which -0.0 has become 0.0: the two are equal but differ in their bits."""
-    return np.ascontiguousarray(values, dtype=np.float64) + 0.0
-
-
-def rows_equal(X: Any, a: NDArray[np.intp], b: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Whether row a[k] equals row b[k], for every k."""
-    if sp.issparse(X):
-        difference = sp.csr_array(X[a] - X[b])
-        distance: FloatArray = np.asarray(abs(difference).sum(axis=1)).ravel()
-        return np.asarray(distance == 0.0)
-    equal = np.empty(a.size, dtype=bool)
-    step = max(1, BLOCK_VALUES // X.shape[1])
-    for first in range(0, a.size, step):
-        part = slice(first, first + step)
-        equal[part] = (X[a[part]] == X[b[part]]).all(axis=1)
-    return equal

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..certificate import Certificate, certify
 from ..kernels import Kernel, KernelStore, Precomputed
+from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values, check_squared_norms
 from ..paths.follow_lambda import PathLimits, follow
 from ..paths.quadratic_loss import LOSSES, QuadraticModel, parse_loss
@@ -298,11 +299,14 @@ class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
         """f at the rows of X; positive for the second class."""
         check_is_fitted(self, "dual_coef_")
         X = self._check_rows(X, reset=False)
+        return check_decision_values(on_distinct_rows(X, self._evaluate), self._kernel)
+
+    def _evaluate(self, X: Any) -> FloatArray:
         values = np.zeros(X.shape[0])
         with np.errstate(over="ignore", invalid="ignore"):
             for rows, K in self._kernel_blocks(X):
                 values[rows] = K @ self.dual_coef_[0]
-        return check_decision_values(values, self._kernel)
+        return values
 
     def _kernel_blocks(self, X: Any) -> Iterator[tuple[slice, FloatArray]]:
         n_support = self.support_.size

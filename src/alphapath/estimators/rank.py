@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..certificate import Certificate, certify
 from ..kernels import Precomputed, pairs_within
+from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values, check_kernel_size, check_squared_norms
 from ..paths.ndcg import check_relevance, ndcg, read_queries
 from ..problem import FloatArray, Problem
@@ -336,7 +337,7 @@ class RankSVM(BaseEstimator):
         check_is_fitted(self, "dual_coef_")
         X = self._check_rows(X, reset=False)
         with np.errstate(over="ignore", invalid="ignore"):
-            return check_decision_values(self._scores_of(X), self._kernel)
+            return check_decision_values(on_distinct_rows(X, self._scores_of), self._kernel)
 
     def _scores_of(self, X: Any) -> FloatArray:
         if self.kernel == "linear":

@@ -21,6 +21,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..kernels import KernelStore, Precomputed
+from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values, check_kernel_size, check_squared_norms
 from ..margin_certificate import MarginCertificate
 from ..margin_problem import MarginProblem
@@ -259,7 +260,7 @@ class BaseSmooth(BaseEstimator):
         check_is_fitted(self, "intercept_")
         X = self._check_rows(X, reset=False)
         with np.errstate(over="ignore", invalid="ignore"):
-            return check_decision_values(self._values_of(X), self._kernel)
+            return check_decision_values(on_distinct_rows(X, self._values_of), self._kernel)
 
     def _values_of(self, X: Any) -> FloatArray:
         if self._is_linear:

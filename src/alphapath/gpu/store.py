@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import DeviceError, KernelError
 from ..kernels import Counts, Kernel, parse_memory_limit
+from ..kernels.equal_rows import EqualRows
 from ..kernels.limits import LARGEST_IN_FLOAT32, check_kernel_size, check_squared_norms
 from ..problem import FloatArray
 from .cuda import CudaEngine, require_cupy
@@ -29,6 +30,9 @@ DEFAULT_SHARE = 0.9
 #: Share of the limit for rows, distances and a kernel matrix, and for the problems of a batch; the
 #: rest is for free sets and for tiles.
 MATRIX_SHARE, BATCH_SHARE = 0.75, 0.15
+
+#: Of the largest target: what is left of it in a gradient may be rounding.
+TARGET_ROUNDING = 2.0**-44
 
 #: Tiles that one job has at a time, at most.
 N_TILES = 6
@@ -72,6 +76,7 @@ class DeviceStore:
         self.engine_type = ReferenceEngine if self.xp is np else CudaEngine
         self._X = X
         self.n: int = X.shape[0]
+        self.equal_rows = EqualRows(X)
         if memory_limit is None and self.xp is not np:
             free, _ = self.xp.cuda.runtime.memGetInfo()
             memory_limit = int(DEFAULT_SHARE * free)
@@ -209,6 +214,29 @@ class DeviceView:
         beta[0, np.asarray(idx)] = coef
         with self.store.lock, self.store.within_limit("a product"):
             return np.asarray(to_host(self.matrix.multiply(self.matrix.xp.asarray(beta)))[0])
+
+    def products_at(
+        self,
+        gradients: FloatArray,
+        targets: FloatArray,
+        betas: FloatArray,
+        sizes: FloatArray,
+        rows: ArrayLike,
+        ends: ArrayLike = (),
+    ) -> FloatArray:
+        """K[rows, :] @ beta from gradients K beta - r, as `kernels.KernelView.products_at`.
+
+        A product below the rounding of the targets is 0, and equal rows share the first's.
+        """
+        where, ends = np.asarray(rows), np.asarray(ends, dtype=np.int64)
+        floor = TARGET_ROUNDING * float(np.abs(targets).max(initial=0.0))
+        parts = np.split(where, ends[:-1]) if ends.size else [where] * len(gradients)
+        values = []
+        for gradient, part in zip(gradients, parts, strict=True):
+            products = gradient[part] + targets[part]
+            products[np.abs(products) <= floor] = 0.0
+            values.append(self.store.equal_rows.share(products, part))
+        return np.concatenate(values)
 
     def __repr__(self) -> str:
         kind = "whole" if self.matrix.full is not None else "row by row"

@@ -64,6 +64,34 @@ class KernelView:
         """K[:, idx] @ coef, summed in double."""
         return self.gram.multiply(_as_indices(idx), np.ascontiguousarray(coef, dtype=np.float64))
 
+    def products_at(
+        self,
+        gradients: FloatArray,
+        targets: FloatArray,
+        betas: FloatArray,
+        sizes: FloatArray,
+        rows: ArrayLike,
+        ends: ArrayLike = (),
+    ) -> FloatArray:
+        """K[rows, :] @ beta from gradients K beta - r, with the same bits for equal kernel rows.
+
+        Products closer to another than their rounding, to which the target belongs, are summed
+        again from the kernel row and beta alone.
+
+        Parameters
+        ----------
+        gradients, betas : arrays of shape (n_parts, n)
+        targets : array of shape (n,)
+        sizes : array of shape (n_parts,)
+            What |beta|_1 was at most while the gradients were made; infinity for that of `betas`.
+        rows : array of int
+            Part after part; those of every part where `ends` is empty.
+        ends : array of shape (n_parts,)
+            Where the rows of each part end.
+        """
+        where = _as_indices(rows), _as_indices(ends)
+        return self.gram.products_at(gradients, targets, betas, sizes, *where)
+
     def exact_rows(self, idx: ArrayLike) -> FloatArray:
         """K[idx, :] computed again from the raw data, in double."""
         return self.kernel.evaluate(self._X[_as_indices(idx)], self._X)

@@ -30,8 +30,16 @@ from ..problem import FloatArray, Problem
 from ..search.chain import FoldChain, Limits
 from ..search.parents import FULL, Plan, make_plan
 from ..solution import Info, Solution
+from ..solvers.precision import is_rounded
 from .fold_sets import FoldSets, Indices, Split
+from .near_ties import EXACT, share_of_ties
 from .pair_values import pair_values
+
+#: The same as EXACT where kernel values are in float32.
+ROUNDED = 2.0**-22
+
+#: Ties of fewer rows, as a share, do not matter where kernel values are in float32.
+TIED_SHARE = 0.02
 
 
 @dataclass(frozen=True)
@@ -235,6 +243,24 @@ class FoldModels(FoldSets):
         model = copy.copy(model)
         model._gamma, model._kernel = self.kernel_of(fold)
         return complete_model(self, fold, fits, model)
+
+    def has_ties(
+        self, fold: int, fits: Sequence[PairFit], rows: Indices, values: FloatArray
+    ) -> bool:
+        """Whether rounding of these decision values says which of some rows is ahead.
+
+        Values of float32 kernels are off by so much that a few rows are near others in any data.
+        """
+        if len(fits) != 1 or self.is_on_device:
+            return False
+        view = self.whole or self.view_of(fold)
+        largest = float(np.abs(view.diagonal()).max())
+        off, least = EXACT * largest * float(self.training_set(fold).weights.sum()), 0.0
+        if is_rounded(view):
+            off += ROUNDED * largest * float(np.linalg.norm(fits[0].beta))
+            least = TIED_SHARE
+        off += EXACT * float(np.abs(values).max(initial=0.0))
+        return share_of_ties(self.X_of(fold), rows, values[:, 0], off) > least
 
     def warn_unsolved(self, infos: Sequence[Info]) -> None:
         """Warn where a problem of a fold was not solved to the tolerance, as fit would."""

@@ -48,6 +48,9 @@ class Folds(Protocol):
     def fitted(self, fold: int, fits: Sequence[Any], *, for_values: bool) -> Any:
         """The estimator of a fold; `for_values`: only asked for values that are known."""
 
+    def has_ties(self, fold: int, fits: Sequence[Any], rows: Any, values: FloatArray) -> bool:
+        """Whether rounding of these decision values says which of some rows is ahead."""
+
 
 class FoldTable:
     """Filled in fold by fold; valid at any time, with nan for what is not there yet."""
@@ -119,8 +122,7 @@ class FoldTable:
         self.seed[to] = solved.seed[mine]
         tests = [self.folds.splits[fold][1] for fold in folds]
         rows, sizes = np.concatenate(tests), np.array([test.size for test in tests])
-        steps = np.repeat(np.arange(first, first + len(folds)), sizes)
-        values = solved.gradient[steps, rows] + solved.problem.targets[rows] + solved.bias[steps]
+        values = solved.values_of_parts(rows, sizes, mine)
         predicted, truth = model._predictions_of(values[:, np.newaxis]), self.y[rows]
         ends = np.cumsum(sizes).tolist()
         assert self.scoring.metric is not None
@@ -153,6 +155,7 @@ class FoldTable:
                 found = values[:, 0]
             else:
                 X = take_rows(model, self.X, rows, train)
+                values = self._settle_ties(fold, model, fits, (X, rows), values)
                 with knowing(svm, [(X, values)]):
                     params = self.scoring.params_of(self.X, rows)
                     self.scores[part][fold] = self._call_scorer(model, params, X, *y)
@@ -160,6 +163,23 @@ class FoldTable:
             if part == "test":
                 self._collect(test, found)
                 self.columns["score_time"][fold] = time.perf_counter() - begin
+
+    def _settle_ties(
+        self, fold: int, model: Any, fits: Sequence[Any], part: tuple[Any, Any], values: FloatArray
+    ) -> FloatArray:
+        """The values to be ranked: those of the fitted estimator itself where rounding decides."""
+        X, rows = part
+        if not self.folds.has_ties(fold, fits, rows, values):
+            return values
+        whole = model
+        if not self.scoring.needs_fit:
+            with warnings.catch_warnings():  # it has said what there is to say
+                warnings.simplefilter("ignore")
+                whole = self.folds.fitted(fold, fits, for_values=False)
+        if isinstance(whole, Pipeline):
+            X, whole = whole[:-1].transform(X), whole.steps[-1][1]
+        found: FloatArray = whole._decision_values(X)
+        return found
 
     def _call_scorer(self, model: Any, params: Mapping[str, Any], X: Any, *y: Any) -> Any:
         """One score or a dict of them; error_score, with a warning, where the scorer fails."""
@@ -202,12 +222,13 @@ class FoldTable:
         """Add the decision values of the held-out rows."""
         if self._sums is None:
             self._sums = np.zeros((self._n_held_out.size, *found.shape[1:]))
-        if (test[1:] > test[:-1]).all():
-            self._sums[test] += found
-            self._n_held_out[test] += 1.0
-        else:  # a row may be there more than once
-            np.add.at(self._sums, test, found)
-            np.add.at(self._n_held_out, test, 1.0)
+        with np.errstate(over="ignore"):  # the smallest numbers of classes that are not there
+            if (test[1:] > test[:-1]).all():
+                self._sums[test] += found
+                self._n_held_out[test] += 1.0
+            else:  # a row may be there more than once
+                np.add.at(self._sums, test, found)
+                np.add.at(self._n_held_out, test, 1.0)
 
     def _as_given(self, model: Any) -> Any:
         """The fitted model as an estimator of the library, and in the pipeline, that was given."""
@@ -263,7 +284,8 @@ class FoldTable:
         if self._sums is None:
             return np.full(self._n_held_out.size, np.nan)
         count = self._n_held_out.reshape(-1, *[1] * (self._sums.ndim - 1))
-        return np.divide(self._sums, count, out=np.full_like(self._sums, np.nan), where=count > 0)
+        means = np.divide(self._sums, count, out=np.full_like(self._sums, np.nan), where=count > 0)
+        return np.maximum(means, np.finfo(np.float64).min)
 
 
 def join_columns(columns: Sequence[FloatArray]) -> FloatArray:

@@ -16,6 +16,7 @@ from ..estimators.parts import divide
 from ..estimators.smooth_base import BaseSmooth
 from ..estimators.training import Budget, overall_status, warn_unsolved
 from ..kernels import KernelStore
+from ..kernels.equal_rows import first_equal
 from ..optimality import biases_without
 from ..problem import FloatArray
 from ..search.chain import Limits
@@ -43,7 +44,8 @@ class LeaveOneOutResult:
         Accuracy of a classifier, R2 of a regressor over all predictions, the share of +1 for
         OneClassSVM.
     n_refits_ : int
-        Problems that were solved again; rows that are no support vectors need none.
+        Problems that were solved again; rows that are no support vectors need none, and equal rows
+        share one.
     n_iter_ : int
         Iterations of all solves, those on all data included.
     full_time_, refit_time_ : float
@@ -71,7 +73,8 @@ def leave_one_out(
     """Exact leave-one-out decision values for every row.
 
     A row that is no support vector has the value of the model on all data, with no refit (but for
-    OneClassSVM, where nu counts all rows). Each of the others is begun from that model. What
+    OneClassSVM, where nu counts all rows). Each of the others is begun from that model; rows that
+    are equal in x, y and weight share one value. What
     scikit-learn derives from the training rows (gamma="scale", class_weight="balanced") is derived
     from all rows, once.
 
@@ -129,12 +132,31 @@ class Run:
 
     def __init__(self, model: Any, rows: Any, n_columns: int, begin: float) -> None:
         self.model, self.rows = model, rows
+        self.groups = _group_rows(rows)
         if is_classifier(model):
             _check_classes(model, rows.targets, rows.weights)
         self.values = np.full((rows.targets.size, n_columns), np.nan)
         self.n_refits = self.n_iter = 0
         self.full_time = time.perf_counter() - begin
         self.refit_time = 0.0
+
+    def _choose_members(
+        self, needs_refit: NDArray[np.bool_], own: Any = slice(None)
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp] | None]:
+        """The instances to solve without, and for all of `own` the one whose value they share.
+
+        Without either of two equal rows the problem is the same. It is that of all rows where one
+        of them needs no refit.
+        """
+        if self.groups is None:
+            return np.flatnonzero(needs_refit), None
+        groups = self.groups[own]
+        order = np.lexsort((needs_refit, groups))
+        _, first, places = np.unique(groups[order], return_index=True, return_inverse=True)
+        members = order[first]
+        shared = np.empty_like(order)
+        shared[order] = members[places]
+        return np.sort(members[needs_refit[members]]), shared
 
     def result(self) -> LeaveOneOutResult:
         predictions = self.model._predictions_of(self.values)
@@ -198,15 +220,17 @@ class DualRun(Run):
         needs_refit = changes != 0.0
         if only_errors:
             needs_refit &= values * full.problem.targets >= 0.0
-        instances = np.flatnonzero(needs_refit)
-        values[instances] = np.nan
+        own = self.parts.members_of(column)
+        instances, shared = self._choose_members(needs_refit, own)
+        values[needs_refit] = np.nan
         stopped: Unfinished | None = None
         try:
             done = refit_without(full, instances, seeding, limits, only_errors)
         except Unfinished as stop:
             done, stopped = stop.done, stop
         values[instances[: done.values.size]] = done.values
-        own = self.parts.members_of(column)
+        if shared is not None:
+            values = values[shared]
         if self.parts.is_divided:  # without another row the model is the same
             support = np.flatnonzero(full.beta)
             view = on_good_view(self.view, float(np.linalg.norm(full.beta)), self.model.tol)
@@ -244,7 +268,7 @@ class SmoothRun(Run):
             needs = problem.weights > 0.0
             if only_errors and model._is_linear and len(self.problems) == 1:
                 needs &= values * problem.targets >= 0.0
-            instances = np.flatnonzero(needs)
+            instances, shared = self._choose_members(needs)
             left_out = leave_out(
                 full,
                 instances,
@@ -254,6 +278,8 @@ class SmoothRun(Run):
                 deadline=deadline,
             )
             values[instances] = left_out.values
+            if shared is not None:
+                values = values[shared]
             self.values[:, column] = values
             self.n_refits += int(np.count_nonzero(left_out.n_iter))
             self.n_iter += full.info.n_iter + int(left_out.n_iter.sum())
@@ -268,6 +294,16 @@ class SmoothRun(Run):
         budget = Budget(model.tol, model.max_iter, model.time_limit)
         violation = max(info.kkt_violation for info in infos)
         warn_unsolved(overall_status(infos), budget, violation)
+
+
+def _group_rows(rows: Any) -> NDArray[np.intp] | None:
+    """Numbers that rows share whose x, target and weight are equal; None where no two are."""
+    firsts = first_equal(rows.X)
+    if firsts is None:
+        return None
+    keys = np.stack([firsts, rows.targets, rows.weights], axis=1)
+    groups = np.unique(keys, axis=0, return_inverse=True)[1].ravel()
+    return groups if groups.max() + 1 < groups.size else None
 
 
 def _check_classes(model: Any, codes: FloatArray, weights: FloatArray) -> None:

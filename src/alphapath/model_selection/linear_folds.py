@@ -32,6 +32,7 @@ from ..solvers.margin_newton import (
 from ..solvers.margin_rows import read_rows
 from .fold_sets import Split, find_classes
 from .linear_columns import Alone, Together
+from .near_ties import EXACT, share_of_ties
 from .primal_folds import ColumnFit, Visit, Wanted, read_columns
 
 
@@ -270,6 +271,16 @@ class LinearFolds:
             inner = model._decision_values(X) if wanted.has_train else None
             self.C = factor
             yield k, fold, read_columns(model, model.coef_, values, inner)
+
+    def has_ties(
+        self, fold: int, fits: Sequence[Any], rows: NDArray[np.intp], values: FloatArray
+    ) -> bool:
+        """Whether rounding of these decision values says which of some rows is ahead."""
+        if len(fits) != 1:
+            return False
+        size = float(self.rows.norms[rows].max(initial=0.0) * np.linalg.norm(fits[0].coef))
+        off = EXACT * (size + float(np.abs(values).max(initial=0.0)))
+        return share_of_ties(self.X, rows, values[:, 0], off) > 0.0
 
     def fitted(self, fold: int, fits: Sequence[Any], *, for_values: bool = False) -> LinearSVC:
         """The estimator as its fit on the training rows would have left it."""

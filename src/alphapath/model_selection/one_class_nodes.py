@@ -14,6 +14,7 @@ from ..estimators.maxminover import OneClassMaxMinOver
 from ..estimators.merge_rows import MergedRows
 from ..estimators.parts import RawRows
 from ..kernels import Kernel
+from ..kernels.equal_rows import distinct_rows
 from ..kernels.limits import check_decision_values
 from ..problem import FloatArray
 from ..search.one_class_grid import GridSolutions
@@ -94,15 +95,16 @@ class NodeModels:
             )
         n_C = self.solutions.shape.n_C
         areas = np.empty(self.solutions.shape.n_nodes)
+        distinct, places = distinct_rows(rows)
         step = max(1, BLOCK_VALUES // max(1, self.rows.X.shape[0]))
         for i, kernel in enumerate(self.kernels):
             nodes = slice(i * n_C, (i + 1) * n_C)
             beta = self.solutions.beta[nodes].T
             with np.errstate(over="ignore", invalid="ignore"):
                 blocks = [
-                    kernel.evaluate(rows[first : first + step], self.rows.X) @ beta
-                    for first in range(0, rows.shape[0], step)
+                    kernel.evaluate(distinct[first : first + step], self.rows.X) @ beta
+                    for first in range(0, distinct.shape[0], step)
                 ]
-            values = check_decision_values(np.concatenate(blocks), kernel)
+            values = check_decision_values(np.concatenate(blocks), kernel)[places]
             areas[nodes] = [roc_auc_score(is_inlier, values[:, j]) for j in range(n_C)]
         return areas

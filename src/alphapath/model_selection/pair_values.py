@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..estimators import one_vs_one
 from ..estimators.base import BLOCK_VALUES, CACHED_VALUES
+from ..kernels.equal_rows import first_equal
 from ..problem import FloatArray
 from ..solvers.precision import on_good_view
 from .fold_sets import Indices
@@ -45,12 +46,30 @@ def pair_values(
     n_pairs = len(one_vs_one.class_pairs(n_classes))
     longest = max(float(step.lengths(n_pairs).max()) for step in steps)
     view = on_good_view(view, longest, tol)
-    # Pair after pair, as they are combined and counted.
-    values = np.empty((len(steps), n_pairs, rows.size))
+    # Pair after pair, as they are combined and counted; equal rows once, whose products would
+    # else be rounded by where they stand.
     block = max(1, min(BLOCK_VALUES // max(1, support.size), CACHED_VALUES // n_pairs))
-    for first in range(0, rows.size, block):
+    firsts = find_equal(view, rows, support, block)
+    distinct = rows if firsts is None else rows[firsts == np.arange(rows.size)]
+    values = np.empty((len(steps), n_pairs, distinct.size))
+    for first in range(0, distinct.size, block):
         here = slice(first, first + block)
-        K = view.block(rows[here], support)
+        K = view.block(distinct[here], support)
         for k, dual_coef in enumerate(coefficients):
             values[k, :, here] = one_vs_one.combine_pairs(K, n_support, dual_coef).T
+    if firsts is not None:
+        values = values[:, :, np.unique(firsts, return_inverse=True)[1]]
     return values.transpose(0, 2, 1)
+
+
+def find_equal(view: Any, rows: Indices, columns: NDArray[Any], block: int) -> Indices | None:
+    """For each row the place of the first whose kernel values are the same; None where no two are.
+
+    By the rows of X where the kernel is a function of them: then equal rows have equal values.
+    """
+    if view.kernel.native_function() is not None:
+        return first_equal(view._X[rows])
+    K = np.concatenate(
+        [view.block(rows[k : k + block], columns) for k in range(0, rows.size, block)]
+    )
+    return first_equal(K)

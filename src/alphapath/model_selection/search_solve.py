@@ -249,10 +249,7 @@ class ChainSolver:
         values, betas = {}, []
         if members is None:
             for part in judge.parts:
-                index = self._rows_of(h, part)
-                found = solved.gradient[mine].take(index, axis=1)
-                found += solved.problem.targets[index]
-                found += solved.bias[mine, None]
+                found = solved.values_at(self._rows_of(h, part), mine)
                 values[part] = found if sign == 1.0 else sign * found
         else:
             for beta in solved.beta[mine]:

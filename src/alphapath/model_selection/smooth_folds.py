@@ -19,6 +19,7 @@ from sklearn.utils.validation import _num_samples
 
 from ..estimators import training
 from ..estimators.smooth_base import BaseSmooth
+from ..kernels.equal_rows import EqualRows
 from ..margin_problem import MarginProblem
 from ..margin_solution import MarginSolution
 from ..problem import FloatArray
@@ -82,6 +83,7 @@ class SmoothFolds:
         self.splits = splits
         order = None if self.model._is_linear else sort_by_fold(_num_samples(X), splits)
         self.rows = self.model._prepare(X, y, sample_weight, order)
+        self._equal_rows = EqualRows(self.rows.X)
         self.own = splits  # in the order of `rows`
         if order is not None:
             place = np.argsort(order)
@@ -213,13 +215,13 @@ class SmoothFolds:
 
     def _reduce(self, fold: int, solution: MarginSolution, keep_train: bool) -> ColumnFit:
         train, test = self.own[fold]
-        values = solution.decision_values
+        values, share = solution.decision_values, self._equal_rows.share
         return ColumnFit(
             solution.coef if self.model._is_linear else solution.coef[train],
             solution.bias,
             solution.info,
-            values[test],
-            values[train] if keep_train else None,
+            share(values[test], test),
+            share(values[train], train) if keep_train else None,
         )
 
     def _fit_alone(self, fold: int, keep_train: bool) -> list[ColumnFit]:
@@ -237,6 +239,10 @@ class SmoothFolds:
             inner = model._decision_values(take_rows(model, rows, train, train))
         coefs = model.coef_ if model._is_linear else model.kernel_coef_
         return read_columns(model, coefs, values, inner)
+
+    def has_ties(self, fold: int, fits: Sequence[Any], rows: Any, values: FloatArray) -> bool:
+        """Never: no row is exactly on the margin of a smooth loss."""
+        return False
 
     def fitted(
         self, fold: int, fits: Sequence[ColumnFit], *, for_values: bool = False

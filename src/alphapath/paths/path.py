@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from ..kernels.equal_rows import distinct_rows, on_distinct_rows
 from ..kernels.limits import check_decision_values
 from ..optimality import snap_to_box
 from ..problem import FloatArray, Problem
@@ -155,9 +156,14 @@ class Path:
         beta = self.beta_at(t)
         support = np.flatnonzero(beta)
         view: Any = self.problem.kernel
+        bias = self.bias_at(t, beta)
+
+        def evaluate(rows: Any) -> FloatArray:
+            K = view.kernel.evaluate(rows, view._X[support])
+            return np.asarray(K @ beta[support] + bias)
+
         with np.errstate(over="ignore", invalid="ignore"):
-            K = view.kernel.evaluate(X, view._X[support])
-            values = np.asarray(K @ beta[support] + self.bias_at(t, beta))
+            values = on_distinct_rows(X, evaluate)
         return check_decision_values(values, view.kernel)
 
     def to_estimator(self, t: float) -> Any:
@@ -198,6 +204,11 @@ class Path:
 
     def values_on(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """f(X) at the start and at the end of every piece: two arrays (n_pieces, n_rows)."""
+        distinct, places = distinct_rows(X)
+        first, last = self._evaluate_pieces(distinct)
+        return first[:, places], last[:, places]
+
+    def _evaluate_pieces(self, X: Any) -> tuple[FloatArray, FloatArray]:
         view: Any = self.problem.kernel
         with np.errstate(over="ignore", invalid="ignore"):
             K = check_decision_values(view.kernel.evaluate(X, view._X), view.kernel)

@@ -10,6 +10,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values
 from ..problem import FloatArray, Problem
 from ..solution import Solution
@@ -200,12 +201,17 @@ class LambdaPath:
         beta = self.model.scale * self._exact_dual(lam) / lam
         support = np.flatnonzero(beta)
         X = as_rows(X)
-        values = np.empty(X.shape[0])
         step = max(1, BLOCK_VALUES // max(1, support.size))
-        with np.errstate(over="ignore", invalid="ignore"):
+
+        def evaluate(rows: Any) -> FloatArray:
+            values = np.empty(rows.shape[0])
             for first in range(0, len(values), step):
-                rows = slice(first, first + step)
-                values[rows] = self._kernel_to(X[rows], support) @ beta[support]
+                part = slice(first, first + step)
+                values[part] = self._kernel_to(rows[part], support) @ beta[support]
+            return values
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = on_distinct_rows(X, evaluate)
         return check_decision_values(values, self.model.view.kernel)
 
     def predict(self, X: Any, lam: float) -> NDArray[Any]:

@@ -73,9 +73,34 @@ class SequenceSolution:
     @cached_property
     def decision_values(self) -> FloatArray:
         """K beta + bias of each step on all n instances, held-out ones included."""
-        values: FloatArray = self.gradient + self.problem.targets
-        values += self.bias[:, None]
+        return self.values_at(np.arange(self.problem.n))
+
+    def values_at(self, rows: Any, steps: slice = slice(None)) -> FloatArray:
+        """K beta + bias of some steps on some instances, of shape (n_steps, n_rows).
+
+        The same bits for equal rows of the kernel.
+        """
+        bias = self.bias[steps]
+        values = self._products_at(steps, rows).reshape(bias.size, -1)
+        values += bias[:, None]
         return values
+
+    def values_of_parts(self, rows: Any, sizes: Any, steps: slice) -> FloatArray:
+        """The same where each step has rows of its own, `sizes` of them, one after the other."""
+        values = self._products_at(steps, rows, np.cumsum(sizes))
+        values += np.repeat(self.bias[steps], sizes)
+        return values
+
+    def _products_at(self, steps: slice, rows: Any, ends: Any = ()) -> FloatArray:
+        view: Any = self.problem.kernel
+        gradient, beta = self.gradient[steps], self.beta[steps]
+        sizes = self._box_sizes[steps]
+        return np.asarray(view.products_at(gradient, self.problem.targets, beta, sizes, rows, ends))
+
+    @cached_property
+    def _box_sizes(self) -> FloatArray:
+        """`Problem.box_size` of each step."""
+        return np.asarray(self.weights.sum(axis=1)[self.steps.rows] * self.steps.factors)
 
     def __getitem__(self, k: int) -> Solution:
         weights = self.steps.factors[k] * self.weights[self.steps.rows[k]]
