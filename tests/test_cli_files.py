@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import shutil
 import stat
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+import alphapath
 from alphapath.cli import COMMANDS, load_command, make_parser
 from alphapath.cli.file_plan import INPUTS, OUTPUTS
 from alphapath.cli.text_file import input_file
 from conftest import Run
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(alphapath.__file__).parents[1])}
 
 
 def contents() -> dict[str, bytes]:
@@ -180,6 +185,28 @@ def test_what_can_not_be_written_is_said_before_the_work(
     monkeypatch.setattr(os, "access", lambda *given, **more: False)
     assert "is read-only" in refused(run, "fit", "train.svm")
     assert "--save-range needs a scaling" in refused(run, "fit", "train.svm", "--save-range", "r")
+
+
+def test_the_standard_output_is_no_file(run: Run) -> None:
+    assert run("fit", "train.svm")[0] == 0
+    expected = run("predict", "test.svm", "train.model")[1]
+    for name in ("-", "/dev/stdout"):
+        assert run("predict", "test.svm", "train.model", name)[1] == expected
+    assert not Path("-").exists()
+
+
+def test_a_closed_standard_input_is_empty(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    errors = refused(run, "fit", "-")
+    assert errors == "alphapath: standard input, line 1: the file is empty.\n"
+    sys.stdin.close()
+
+
+def test_no_file_takes_the_place_of_a_closed_stream(folder: Path) -> None:
+    script = f"'{sys.executable}' -m alphapath fit train.svm --json r.json >&- 2>&-"
+    assert subprocess.run(["bash", "-c", script], env=ENVIRONMENT).returncode == 0
+    assert Path("train.model").read_bytes().startswith(b"svm_type c_svc\n")
+    json.loads(Path("r.json").read_text())
 
 
 def test_every_option_that_names_a_file_is_known() -> None:

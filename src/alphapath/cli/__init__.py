@@ -78,6 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run_command(arguments: Sequence[str] | None) -> int:
     """Its exit code; what is wrong goes to the standard error stream in one sentence."""
+    prepare_streams()
     try:
         parser = make_parser()
         options = parser.parse_args(arguments)
@@ -85,9 +86,6 @@ def run_command(arguments: Sequence[str] | None) -> int:
             parser.print_help(sys.stderr)
             return REFUSED
         warnings.showwarning = show_warning
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, io.TextIOWrapper):  # the name of a file may be no text
-                stream.reconfigure(errors="backslashreplace")
         plan_files(options)
         code = int(options.run(options))
         sys.stdout.flush()
@@ -115,6 +113,19 @@ def run_command(arguments: Sequence[str] | None) -> int:
     except (CommandError, AlphapathError, ValueError) as error:
         print(f"alphapath: {error}", file=sys.stderr)
         return REFUSED
+
+
+def prepare_streams() -> None:
+    """Any text can be printed, and a stream that the caller has closed is an empty one.
+
+    Opened in their order, they take the places of those that are closed: no other file may.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # the name of a file may be no text
+            stream.reconfigure(errors="backslashreplace")
 
 
 def show_warning(message: Warning | str, *place: object, **more: object) -> None:

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=input_file, metavar="FILE", help="LIBSVM or CSV file, or -")
     parser.add_argument("trained", type=input_file, metavar="MODEL", help="LIBSVM model file")
     parser.add_argument(
-        "output", nargs="?", type=Path, metavar="OUTPUT", help="default: the standard output"
+        "output", nargs="?", type=output_file, metavar="OUTPUT", help="default: standard output"
     )
     add_columns(parser, "the column of a CSV file to compare with, if any")
     parser.add_argument(
@@ -44,6 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="range file of svm-scale by which rows are scaled; a model of ours has its own",
     )
+
+
+def output_file(text: str) -> Path | None:
+    """Where predictions go; None is the standard output."""
+    return None if text in ("-", "/dev/stdout") else Path(text)
 
 
 def run(options: Any) -> int:
