@@ -341,6 +341,7 @@ FAULTS = [
     ("chosen.error", None, "chosen.error"),
     ("seconds", "long", "seconds"),
     ("certificate", {"gap": 1.0}, "kkt_violation"),
+    ("certificate", False, "certificate"),
     ("path", None, "path"),
     ("path.metric", "f1", "path.metric"),
     ("path.edges", [1.0], "rising"),

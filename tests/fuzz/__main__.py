@@ -53,11 +53,12 @@ def run_many(name: str, options: argparse.Namespace) -> int:
         end = begin + options.seconds
         seeds = itertools.takewhile(lambda _: time.monotonic() < end, seeds)
     counts: Counter[str] = Counter()
-    seconds, n_failures = 0.0, 0
+    seconds, slowest, n_failures = 0.0, 0.0, 0
     done = workers.run_cases(name, seeds, n_workers=options.jobs, time_limit=options.limit)
     for result in done:
         counts[result.outcome] += 1
         seconds += result.seconds
+        slowest = max(slowest, result.seconds)
         if result.is_failure:
             n_failures += 1
             if n_failures <= MOST_PRINTED:
@@ -68,7 +69,8 @@ def run_many(name: str, options: argparse.Namespace) -> int:
     total = sum(counts.values())
     told = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
     rate = total / seconds if seconds else 0.0
-    print(f"{name}: {total} cases: {told}; {seconds:.1f} CPU s, {rate:.0f} a second", flush=True)
+    cost = f"{seconds:.1f} CPU s, {rate:.0f} a second, one case at most {slowest:.1f} s"
+    print(f"{name}: {total} cases: {told}; {cost}", flush=True)
     return int(n_failures > 0)
 
 

@@ -36,6 +36,11 @@ VALUES: tuple[Any, ...] = (
 )
 
 
+def prepare() -> None:
+    csv_files.originals()
+    trained()
+
+
 def run_case(seed: int) -> str | None:
     rng = data.generator("companion files", seed)
     return (run_range if rng.random() < 0.4 else run_companion)(rng)

@@ -172,6 +172,10 @@ def find_target(names: list[str]) -> int:
 MUTATIONS = {mark: text_mutations(mark) for mark in MARKS}
 
 
+def prepare() -> None:
+    originals()
+
+
 def run_case(seed: int) -> str | None:
     rng = data.generator("csv files", seed + 1)
     own = originals()[int(rng.integers(4))]

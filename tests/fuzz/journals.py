@@ -28,6 +28,10 @@ NUMBERS = (0, 1, -1, 2, 127, 128, 255, 2**15, 2**31 - 1, 2**31, 2**32, 2**63 - 1
 TEXTS = ("", "x", "\x00", "0.0.0", "nan", "[]", "{}", "\u2028", "\U0001f600", "a" * 5000)
 
 
+def prepare() -> None:
+    originals()
+
+
 def run_case(seed: int) -> str | None:
     rng = data.generator("journals", seed)
     limit_memory()

@@ -81,6 +81,10 @@ def other_kind(lines: list[str], rng: Generator) -> None:
 MUTATIONS = [*text_mutations(), (2.0, on_lines(double_header)), (1.5, on_lines(other_kind))]
 
 
+def prepare() -> None:
+    originals()
+
+
 def run_case(seed: int) -> str | None:
     rng = data.generator("model files", seed + 1)
     texts, rows = originals()

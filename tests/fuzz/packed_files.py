@@ -123,6 +123,11 @@ def bomb(ending: str, kind: int) -> bytes:
     return bz2.compress(content) if ending == "bz2" else gzip.compress(content)
 
 
+def prepare() -> None:
+    svmlight_files.originals()
+    svmlight_files.trained()
+
+
 def run_case(seed: int) -> str | None:
     rng = data.generator("packed files", seed)
     ending = ENDINGS[seed % 2]

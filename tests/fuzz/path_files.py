@@ -176,6 +176,10 @@ MUTATIONS: list[Callable[[bytes, Generator], bytes]] = [
 ]
 
 
+def prepare() -> None:
+    originals()
+
+
 def run_case(seed: int) -> str | None:
     rng = data.generator("path files", seed + 1)
     own = originals()[int(rng.integers(3))]

@@ -26,6 +26,12 @@ class Fuzzer:
         run: Callable[[int], str | None] = self.module.run_case
         return run
 
+    def prepare(self) -> None:
+        """Make what all cases share, which is no part of the time of the first."""
+        prepare = getattr(self.module, "prepare", None)
+        if prepare is not None:
+            prepare()
+
     @property
     def time_limit(self) -> float:
         """Elapsed seconds that a case may take before it counts as hung."""

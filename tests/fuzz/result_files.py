@@ -202,6 +202,10 @@ def usual() -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(tags), frozenset(names)
 
 
+def prepare() -> None:
+    usual()
+
+
 def run_case(seed: int) -> str | None:
     rng = data.generator("result files", seed + 1)
     text = str(data.pick(rng, originals(), (3, 1)))

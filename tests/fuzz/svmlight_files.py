@@ -75,6 +75,11 @@ def raise_index(words: list[str], rng: Generator) -> None:
 MUTATIONS = [*text_mutations(), (3.0, on_words(raise_index))]
 
 
+def prepare() -> None:
+    originals()
+    trained()
+
+
 def run_case(seed: int) -> str | None:
     rng = data.generator("svmlight files", seed + 1)
     text = str(data.pick(rng, originals()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import time
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -19,6 +20,9 @@ START_LIMIT = 300.0
 def serve(pipe: Connection, name: str) -> None:
     """The life of a worker: seeds in, (outcome, message, processor seconds) out."""
     fuzzer = registry.load(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fuzzer.prepare()
     pipe.send("ready")
     while True:
         seed = pipe.recv()

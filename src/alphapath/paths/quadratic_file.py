@@ -56,8 +56,7 @@ class StoredPath:
     def __init__(self, stored: dict[str, NDArray[Any]]) -> None:
         self._stored = stored
         for name in ARRAYS:
-            # Files of older versions have no gaps.
-            setattr(self, name, stored[name] if name in stored else np.zeros(0))
+            setattr(self, name, stored[name])
         *counts, self.largest_residual = stored["numbers"].tolist()
         for name, count in zip(NUMBERS[:-1], counts, strict=True):
             setattr(self, name, int(count))
@@ -111,6 +110,7 @@ def check_pieces(stored: StoredArrays, n: int) -> None:
     if n_pieces == 0:
         raise refuse(stored.path, "it has no pieces")
     stored.numbers("segment_last", n_pieces)
+    stored.numbers("gap_lasts", stored.numbers("gap_firsts", None).size)
     n_events = stored.numbers("event_lambdas", None).size
     stored.rising("segment_events", n_pieces, n_events)
     stored.integers("event_instances", n_events, n - 1)

@@ -109,7 +109,7 @@ def check_fields(record: Mapping[str, Any], name: str) -> None:
             found.number(0.0)
     if record.get("n_iter_cold"):
         whole["cv_results"]["n_iter"]
-    if (found := whole.get("certificate")) is not None and found.value:
+    if (found := whole.get("certificate")) is not None:
         found["kkt_violation"].number(0.0)
         each(found, Field.number)
     if (found := whole.get("files")) is not None:
