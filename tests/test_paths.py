@@ -120,6 +120,24 @@ def test_curve_of_squared_errors_is_exact() -> None:
     assert_allclose(curve(curve.best_t), curve.best_value, rtol=1e-12)
 
 
+def test_curves_of_regression_are_not_of_signs() -> None:
+    X, y = REGRESSION[next(iter(REGRESSION))]()
+    path = c_path(SVR(gamma=0.1, epsilon=0.05 * np.std(y)), X[::2], y[::2], 0.01, 10.0)
+    weights = np.random.default_rng(0).integers(0, 3, len(y[1::2])).astype(float)
+    own = path.validate(X[1::2], y[1::2], sample_weight=weights)
+    assert own.metric == "squared"
+    absolute = path.validate(X[1::2], y[1::2], "absolute", weights)
+    points = np.concatenate([np.geomspace(0.01, 10.0, 40), absolute.starts, [absolute.best_t]])
+    for t in points:
+        residual = path.decision_function(X[1::2], t) - y[1::2]
+        assert float(own(t)) == pytest.approx(np.average(residual**2, weights=weights), rel=1e-8)
+        expected = np.average(np.abs(residual), weights=weights)
+        assert float(absolute(t)) == pytest.approx(expected, rel=1e-8)
+    assert absolute.best_value == pytest.approx(absolute(points).min(), rel=1e-9)
+    with pytest.raises(ValueError, match=r"path of a regression it must be one of \('squared'"):
+        path.validate(X, y, "error")
+
+
 def test_curves_with_values_on_the_boundary() -> None:
     starts, ends = np.array([0.0, 1.0]), np.array([1.0, 2.0])
     first = np.array([[0.0, 1.0, -1.0], [-1.0, 0.0, 0.0]])

@@ -162,3 +162,67 @@ def test_a_path_on_a_given_kernel_matrix() -> None:
         given.decision_function(K[:5], 0.3), plain.decision_function(X[:5], 0.3), atol=1e-8
     )
     assert_allclose(given.validate(K, y, qid).best, plain.validate(X, y, qid).best, atol=1e-6)
+
+
+def by_hand(relevance: Any, scores: Any, k: int) -> float:
+    """NDCG@k of one query: scores within 1e-9 of the largest are equal, and share their gain."""
+    gains, order = 2.0**relevance - 1.0, np.argsort(-scores)
+    groups, last = [], np.inf
+    for i in order:
+        if last - scores[i] > 1e-9 * np.abs(scores).max():
+            groups.append([])
+        groups[-1].append(gains[i])
+        last = scores[i]
+    spread = np.concatenate([np.full(len(group), np.mean(group)) for group in groups])
+    discount = np.where(np.arange(len(gains)) < k, 1.0 / np.log2(np.arange(len(gains)) + 2.0), 0.0)
+    best = np.sort(gains)[::-1] @ discount
+    return float(spread @ discount / best) if best > 0.0 else 0.0
+
+
+def test_rounding_ranks_no_row() -> None:
+    y = np.array([2.0, 0.0, 1.0, 0.0])
+    for noise in (np.zeros(4), np.array([0.0, 1e-15, -1e-15, 2e-15])):
+        assert_allclose(ndcg(y, 3.0 + noise, k=3), by_hand(y, np.full(4, 3.0), 3), rtol=1e-12)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        y = rng.integers(0, 4, 12).astype(float)
+        scores = rng.integers(0, 4, 12) / 3.0 + rng.normal(size=12) * 1e-14
+        assert_allclose(ndcg(y, scores, k=5), by_hand(y, scores, 5), rtol=1e-12)
+
+
+def test_ties_of_a_stretch_are_told_where_no_row_changes_its_place() -> None:
+    """Rows that are equal up to rounding over one stretch and part on the next."""
+    relevance = np.array([0.0, 1.0, 2.0, 0.0])
+    times = np.array([0.0, 1.0, 2.0, 3.0])
+    values = np.array(
+        [
+            [1.0, 1.0 + 2e-16, 1.0, 0.5],
+            [1.0, 1.0, 1.0 + 2e-16, 0.5],
+            [1.2, 1.1, 1.0, 0.5],
+            [1.0, 1.0 - 1e-16, 1.0, 0.5],
+        ]
+    )
+    recorder = NdcgRecorder(relevance, read_queries(4), 2)
+    recorder.add(times, values)
+    curve = recorder.curve(3.0, "t")
+    for t in (0.1, 0.5, 0.9, 1.1, 1.5, 2.5, 2.9):
+        k = int(t)
+        scores = values[k] + (t - k) * (values[k + 1] - values[k])
+        assert_allclose(curve(t), by_hand(relevance, scores, 2), atol=1e-11)
+    assert curve(0.5) != curve(1.5)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_ties_on_training_rows_follow_one_rule(kernel: str) -> None:
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.integers(-1, 2, (24, 3)).astype(float)
+        y, qid = rng.integers(0, 3, 24).astype(float), np.arange(24) % 2
+        path = rank_c_path(RankSVM(kernel=kernel, gamma=0.5), X, y, 0.01, 10.0, qid=qid)
+        curve = path.validate(X, y, qid, k=5)
+        edges = np.append(curve.starts, curve.end)
+        for t in (edges[1:] + edges[:-1]) / 2.0:
+            scores = path.decision_function(X, float(t))
+            expected = np.mean([by_hand(y[qid == q], scores[qid == q], 5) for q in (0, 1)])
+            assert_allclose(curve(t), expected, atol=1e-11)
+            assert_allclose(ndcg(y, scores, qid, k=5), expected, atol=1e-11)

@@ -165,6 +165,8 @@ nb::typed<nb::tuple, Floats, Numbers, Floats> run_ndcg(NdcgWalk& self, const Vec
 }
 
 void bind_ndcg(nb::module_& m) {
+  m.attr("TIE_SHARE") = tie_share;
+  m.attr("SHORTEST_STRETCH") = shortest_stretch;
   nb::class_<NdcgWalk>(m, "NdcgWalk", "NDCG along scores that are affine between times.")
       .def(
           "__init__",

@@ -29,6 +29,31 @@ NdcgWalk::NdcgWalk(std::span<const double> gains, std::span<const std::int64_t> 
   }
 }
 
+namespace {
+
+/// Scores that differ by no more are equal.
+double tie_width(const double* scores, std::size_t n) {
+  double largest = 0;
+  for (std::size_t i = 0; i < n; ++i)
+    largest = std::max(largest, std::abs(scores[i]));
+  return tie_share * largest;
+}
+
+} // namespace
+
+/// Notes which neighbours of the order are tied; whether that changed.
+bool NdcgWalk::find_ties(Query& query, const double* scores) {
+  const double width = tie_width(scores, query.n);
+  bool has_changed = query.ties.size() != query.n;
+  query.ties.resize(query.n);
+  for (std::size_t r = 1; r < query.n; ++r) {
+    const char is_tied = std::abs(scores[query.order[r - 1]] - scores[query.order[r]]) <= width;
+    has_changed |= is_tied != query.ties[r];
+    query.ties[r] = is_tied;
+  }
+  return has_changed;
+}
+
 double NdcgWalk::evaluate(const Query& query, const double* scores) {
   if (!(query.best > 0))
     return 0;
@@ -37,14 +62,14 @@ double NdcgWalk::evaluate(const Query& query, const double* scores) {
   std::sort(sorted_.begin(), sorted_.end(),
             [&](std::uint32_t a, std::uint32_t b) { return scores[a] > scores[b]; });
   const double* gains = gains_.data() + query.first;
-  const double past = discounts_.back();
+  const double past = discounts_.back(), width = tie_width(scores, query.n);
   double sum = 0;
   for (std::size_t r = 0; r < query.n && discounts_[r] < past;) {
     std::size_t end = r;
     double total = 0;
-    // Equal scores are equal numbers: equal rows get equal scores to the last bit.
-    while (end < query.n && scores[sorted_[end]] == scores[sorted_[r]])
+    do
       total += gains[sorted_[end++]];
+    while (end < query.n && scores[sorted_[end - 1]] - scores[sorted_[end]] <= width);
     sum += total / static_cast<double>(end - r) * (discounts_[end] - discounts_[r]);
     r = end;
   }
@@ -58,7 +83,7 @@ void NdcgWalk::pass(std::size_t q, std::span<const double> times, const double* 
   const double* gains = gains_.data() + query.first;
   std::vector<std::uint32_t>& order = query.order;
   crossings_.clear();
-  bool has_moved = query.now < 0;
+  bool has_moved = query.now < 0 || query.is_stale;
   // Insertion sort by the scores at the end: every exchange is a pair that crosses.
   for (std::size_t r = 1; r < query.n; ++r) {
     const std::uint32_t row = order[r];
@@ -73,14 +98,21 @@ void NdcgWalk::pass(std::size_t q, std::span<const double> times, const double* 
     }
     order[at] = row;
   }
+  middle_.resize(query.n);
+  for (std::size_t i = 0; i < query.n; ++i)
+    middle_[i] = start[i] + (end[i] - start[i]) / 2;
+  has_moved |= find_ties(query, middle_.data());
   if (!has_moved)
     return;
   crossings_.push_back(0);
   crossings_.push_back(1);
   std::sort(crossings_.begin(), crossings_.end());
-  middle_.resize(query.n);
+  // Rows that meet where they meet others in truth do so a little earlier or later, by rounding:
+  // what lies between is not looked at.
+  const double shortest = shortest_stretch * std::max(std::abs(times[0]), std::abs(times[1]));
   for (std::size_t c = 0; c + 1 < crossings_.size(); ++c) {
-    if (!(crossings_[c + 1] > crossings_[c]))
+    query.is_stale = !((crossings_[c + 1] - crossings_[c]) * (times[1] - times[0]) > shortest);
+    if (query.is_stale)
       continue;
     const double share = (crossings_[c] + crossings_[c + 1]) / 2;
     for (std::size_t i = 0; i < query.n; ++i)
@@ -93,6 +125,8 @@ void NdcgWalk::pass(std::size_t q, std::span<const double> times, const double* 
     changes.queries.push_back(static_cast<std::int64_t>(q));
     changes.values.push_back(value);
   }
+  if (!query.is_stale)
+    find_ties(query, middle_.data()); // of the last stretch, with which the next one is compared
 }
 
 NdcgChanges NdcgWalk::run(std::span<const double> times, const double* values) {

@@ -3,8 +3,9 @@
 // DCG@k of one query = sum over positions r < k of gain / log2(r + 2), rows by falling score, equal
 // scores sharing their mean gain; NDCG divides by the best DCG there is (0 where that is 0). The
 // order of two rows changes at most once between two times, where their scores cross; so the orders
-// at both ends tell which pairs cross, and in between crossings nothing changes.
-// (Paper: M. Karasuyama, section 4.5.2, figure 4.13.)
+// at both ends tell which pairs cross, and in between crossings nothing changes but ties: scores
+// are equal where they differ by at most `tie_share` of the largest one of their query. (Paper: M.
+// Karasuyama, section 4.5.2, figure 4.13.)
 #pragma once
 
 #include <cstddef>
@@ -13,6 +14,10 @@
 #include <vector>
 
 namespace alphapath {
+
+constexpr double tie_share = 1e-9;
+/// Of t, what rounding may put between events at one t.
+constexpr double shortest_stretch = 1e-11;
 
 /// From times[k] on (to the next change of that query), the NDCG of queries[k] is values[k].
 struct NdcgChanges {
@@ -38,9 +43,12 @@ private:
     double best;                      // DCG of the best order
     std::vector<std::uint32_t> order; // rows of the query by falling score
     double now = -1;                  // NDCG; -1: not known yet
+    bool is_stale = false;            // the last stretch was too short to be looked at
+    std::vector<char> ties;           // whether order[r] was tied to order[r - 1] at the last look
   };
 
   double evaluate(const Query& query, const double* scores);
+  bool find_ties(Query& query, const double* scores);
   void pass(std::size_t q, std::span<const double> times, const double* from, const double* to,
             NdcgChanges& changes);
 

@@ -1087,6 +1087,10 @@ class PairWalker:
 
     def places(self) -> NDArray[numpy.int8]: ...
 
+TIE_SHARE: float = 1e-09
+
+SHORTEST_STRETCH: float = 1e-11
+
 class NdcgWalk:
     """NDCG along scores that are affine between times."""
 

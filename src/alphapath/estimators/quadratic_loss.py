@@ -37,8 +37,6 @@ ENDS = {
     PathEnd.TIME_LIMIT: "at its time_limit",
     PathEnd.INTERRUPTED: "because it was interrupted",
 }
-#: Matrices of n x n doubles that the Newton solver holds beside the kernel.
-NEWTON_MATRICES = 3
 
 
 class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
@@ -220,8 +218,7 @@ class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
         return self
 
     def _solve(self, problem: Problem) -> Solution:
-        view: Any = problem.kernel
-        if view.gram.is_full and NEWTON_MATRICES * 8 * problem.n**2 <= view.spare_bytes:
+        if newton.has_room(problem):
             return newton.solve(problem, tol=self.tol)
         return coordinate.solve(problem, tol=self.tol)
 

@@ -20,7 +20,13 @@ from ..problem import FloatArray
 from ..search.grid_plan import plan_of_tree
 from ..search.grid_tree import TREES, cheapest_tree
 from ..search.grid_walk import walk_learning, walk_parts
-from ..search.one_class_grid import GridSolutions, Limits, OneClassGrid, measure_costs
+from ..search.one_class_grid import (
+    GridSolutions,
+    Limits,
+    OneClassGrid,
+    find_support,
+    measure_costs,
+)
 from .one_class_nodes import NodeModels
 
 PLAN_NAMES = (*TREES, "arborescence", "learned")
@@ -160,8 +166,8 @@ class OneClassSearch(OutlierMixin, BaseEstimator):
         solutions = self._solve(grid)
         labels = [f"{name}={width:g}" for width in widths]
         self.plan_ = plan_of_tree(self.tree_, self.plan, labels, [float(C) for C in C_values])
-        self._read_solutions(solutions, rows, name, widths, C_values)
         axes = {"C": C_values, name: widths}
+        self._read_solutions(grid, solutions, rows, axes)
         self._models = NodeModels(model, kernels, solutions, rows, axes)
         self._choose(validation)
         return self
@@ -216,20 +222,20 @@ class OneClassSearch(OutlierMixin, BaseEstimator):
 
     def _read_solutions(
         self,
+        grid: OneClassGrid,
         solutions: GridSolutions,
         rows: MergedRows,
-        name: str,
-        widths: FloatArray,
-        C_values: FloatArray,
+        axes: dict[str, FloatArray],
     ) -> None:
         n_widths, n_C = solutions.shape
-        is_support = solutions.beta > 0.0
+        (C_values, widths), (_, name) = axes.values(), axes
+        is_support = find_support(grid, solutions)
         n_rows = np.bincount(rows.instance_of[rows.row_weights > 0.0], minlength=len(rows.weights))
         self.results_ = {
             "param_C": np.tile(C_values, n_widths),
             f"param_{name}": np.repeat(widths, n_C),
             "leave_one_out_error": is_support @ rows.weights / rows.weights.sum(),
-            "n_support": is_support @ n_rows,
+            "n_support": (solutions.beta > 0.0) @ n_rows,
             "relative_gap": solutions.relative_gap,
             "status": solutions.status,
             "n_iter": solutions.n_iter,

@@ -2,7 +2,9 @@
 
 Gains are exponential, 2^y - 1, as LETOR and most ranking work have them; discounts are
 1 / log2(position + 1). So the numbers are those of scikit-learn's ndcg_score(2**y - 1, scores):
-equal scores share their mean gain, and a query without a relevant row counts as 0.
+equal scores share their mean gain, and a query without a relevant row counts as 0. Scores are equal
+where they differ by no more than 1e-9 of the largest one of their query, so that rounding ranks
+no row; `ndcg`, the curves of paths and `RankSVM.score` have this rule in common.
 """
 
 from __future__ import annotations
@@ -118,6 +120,7 @@ def ndcg(
     y : array of shape (n,)
         Relevance; higher is better.
     scores : array of shape (n,)
+        Those that differ by at most 1e-9 of the largest of their query share their mean gain.
     qid : array of shape (n,) or None
         The query of each row; None (and no `group`): all rows are of one.
     k : int or None
@@ -172,13 +175,19 @@ def check_k(k: int | None, n: int) -> int:
 
 
 def _dcg(gains: FloatArray, scores: FloatArray, discount: FloatArray) -> float:
-    _, place, counts = np.unique(-scores, return_inverse=True, return_counts=True)
-    mean_gain = np.bincount(place, gains) / counts
-    return float(np.repeat(mean_gain, counts) @ discount)
+    order = np.argsort(-scores, kind="stable")
+    falling = scores[order]
+    width = _core.TIE_SHARE * float(np.abs(scores).max())
+    place = np.concatenate([[0], np.cumsum(falling[:-1] - falling[1:] > width)])
+    mean_gain = np.bincount(place, gains[order]) / np.bincount(place)
+    return float(mean_gain[place] @ discount)
 
 
 class NdcgCurve(ValidationCurve):
     """NDCG@k over t, piecewise constant; the best is the highest.
+
+    Rows whose scores are equal over a stretch share their mean gain there, as in `ndcg`; of scores
+    that only cross, the one t at which they meet is passed over.
 
     Examples
     --------
@@ -244,7 +253,8 @@ class NdcgRecorder:
         order = np.argsort(times[own], kind="stable")
         where = times[own][order]
         total = np.round(np.cumsum(step[order]) / self.queries.n_queries, 12)
-        is_last = np.append(where[1:] > where[:-1], True)
+        # What changes at one t in several queries does so a little earlier or later, by rounding.
+        is_last = np.append(np.diff(where) > _core.SHORTEST_STRETCH * np.abs(where[1:]), True)
         where, total = where[is_last], total[is_last]
         changes = np.concatenate([[True], total[1:] != total[:-1]])
         where, total = where[changes], total[changes]

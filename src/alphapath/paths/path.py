@@ -30,7 +30,7 @@ from .stored_problem import (
     refuse,
     save_arrays,
 )
-from .validation import ValidationCurve, make_curve
+from .validation import METRICS, NUMBER_METRICS, ValidationCurve, make_curve
 from .walker import Place, judge, polish
 
 #: Betas held at once while a curve is computed (32 MiB of doubles).
@@ -176,16 +176,17 @@ class Path:
         return self.model(self, t)
 
     def validate(
-        self, X: Any, y: Any, metric: str = "error", sample_weight: Any = None
+        self, X: Any, y: Any, metric: str | None = None, sample_weight: Any = None
     ) -> ValidationCurve:
         """The exact curve of a score over t, with its exact minimiser.
 
         Parameters
         ----------
         X, y : validation rows and their targets (+-1, or numbers)
-        metric : {"error", "squared"}
-            The share of wrong signs, piecewise constant in t; or the mean squared error, piecewise
-            quadratic.
+        metric : {"error", "squared", "absolute"} or None
+            The share of wrong signs (classification only), piecewise constant in t; the mean
+            squared error, piecewise quadratic; or the mean absolute error, piecewise affine. None
+            stands for "error" in classification and "squared" in regression.
         sample_weight : array or None
 
         Examples
@@ -193,14 +194,31 @@ class Path:
         >>> curve = path.validate(X_new, y_new)                      # doctest: +SKIP
         >>> curve.best_t, curve.best_value                           # doctest: +SKIP
         """
+        metric = self._choose_metric(metric)
         targets = np.asarray(y, dtype=np.float64)
         first, last = self.values_on(X)
         starts = self.pieces["tau"]
         ends = np.append(starts[1:], self.end)
-        rate = (last - first) / (ends - starts)[:, None]
+        # Changes at the same t leave pieces without a length.
+        length = np.where(ends > starts, ends - starts, np.inf)
+        rate = (last - first) / length[:, None]
         return make_curve(
             starts, ends, first - targets, rate, targets, metric, sample_weight, self.name
         )
+
+    def _choose_metric(self, metric: str | None) -> str:
+        """The metric that was asked for, or the usual one; signs are no score of a regression."""
+        problem = self.problem
+        is_regression = bool(((problem.lower_scale < 0.0) & (problem.upper_scale > 0.0)).any())
+        known = NUMBER_METRICS if is_regression else (*METRICS, "absolute")
+        if metric is None:
+            return known[0]
+        if metric not in known:
+            kind = "regression" if is_regression else "classification"
+            raise ValueError(
+                f"metric is {metric!r}; for a path of a {kind} it must be one of {known}."
+            )
+        return metric
 
     def values_on(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """f(X) at the start and at the end of every piece: two arrays (n_pieces, n_rows)."""

@@ -15,7 +15,9 @@ import numpy as np
 from .. import _core
 from ..problem import FloatArray
 
+#: Of labels, and of numbers.
 METRICS = ("error", "squared")
+NUMBER_METRICS = ("squared", "absolute")
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,11 +131,51 @@ def make_curve(
 
     `residual` and `rate` are arrays (n_pieces, n_rows).
     """
+    share = make_shares(sample_weight, targets.size)
+    if metric == "absolute":
+        return absolute_curve(starts, ends, residual, rate, share, name)
     if metric not in METRICS:
         raise ValueError(f"metric is {metric!r}; it must be one of {METRICS}.")
-    share = make_shares(sample_weight, targets.size)
     sums = _core.sum_scores(starts, ends, residual, rate, targets, share, metric == "error")
     return as_curve(sums, float(ends[-1]), metric, name)
+
+
+def absolute_curve(
+    starts: FloatArray,
+    ends: FloatArray,
+    residual: FloatArray,
+    rate: FloatArray,
+    share: FloatArray,
+    name: str,
+) -> ValidationCurve:
+    """The weighted mean of |f - target|: piecewise affine, it turns where a residual is 0."""
+    parts = []
+    for k, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        if not end > start:
+            continue
+        r, v = residual[k], rate[k]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            way = -r / v
+        turns = np.flatnonzero((way > 0.0) & (way < end - start))
+        turns = turns[np.argsort(way[turns], kind="stable")]
+        sign = np.where(r == 0.0, np.sign(v), np.sign(r))
+        steps = np.concatenate([[0.0], way[turns]])
+        slope = share @ (sign * v) + np.concatenate(
+            [[0.0], np.cumsum(2.0 * share[turns] * np.abs(v[turns]))]
+        )
+        value = share @ np.abs(r) + np.concatenate([[0.0], np.cumsum(np.diff(steps) * slope[:-1])])
+        parts.append((start + steps, value, slope))
+    where, value, slope = (np.concatenate([part[i] for part in parts]) for i in range(3))
+    keep = np.append(where[1:] > where[:-1], where[-1] < ends[-1])
+    return ValidationCurve(
+        where[keep],
+        float(ends[-1]),
+        value[keep],
+        slope[keep],
+        np.zeros(int(keep.sum())),
+        name,
+        "absolute",
+    )
 
 
 def as_curve(

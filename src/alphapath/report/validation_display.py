@@ -107,7 +107,7 @@ class ValidationPathDisplay:
         X: Any,
         y: Any,
         *,
-        metric: str = "error",
+        metric: str | None = None,
         sample_weight: Any = None,
         ax: Any = None,
         **options: Any,
@@ -119,13 +119,16 @@ class ValidationPathDisplay:
         path : Path
             Of `c_path` or `weight_path`.
         X, y : validation rows and their targets (+-1, or numbers)
-        metric : {"error", "squared"}, default="error"
+        metric : {"error", "squared", "absolute"} or None, default=None
+            None stands for the path's own: "error", and "squared" in regression.
         sample_weight : array, default=None
         ax : matplotlib Axes, default=None
         **options
             Those of `plot`.
         """
-        return cls(path.validate(X, y, metric, sample_weight)).plot(ax, **options)
+        asked = {} if metric is None else {"metric": metric}
+        curve = path.validate(X, y, **asked, sample_weight=sample_weight)
+        return cls(curve).plot(ax, **options)
 
     @property
     def best(self) -> tuple[float, float]:

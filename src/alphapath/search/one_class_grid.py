@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,14 @@ from numpy.typing import NDArray
 from ..kernels import Kernel, KernelStore
 from ..problem import FloatArray, Problem, Start
 from ..solution import Solution, Status
-from ..solvers import coordinate, maxminover
+from ..solvers import coordinate, maxminover, newton
 from .grid_tree import GridShape, GridTree
 from .node import ROOT
+
+#: Status of a node that no solver has seen.
+NOT_SOLVED = -2
+#: The relative gap at which support vectors are told, and what of the largest beta is 0.
+SUPPORT_GAP, ZERO_SHARE = 1e-12, 1e-9
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,7 @@ class GridSolutions:
         m = self.shape.n_nodes
         self.beta = np.zeros((m, self.n))
         self.n_iter = np.zeros(m, dtype=np.int64)
-        self.status = np.full(m, -2, dtype=np.int64)
+        self.status = np.full(m, NOT_SOLVED, dtype=np.int64)
         self.relative_gap = np.full(m, np.nan)
         self.seconds = np.full(m, np.nan)
 
@@ -197,6 +202,48 @@ class GridSolver:
         while len(self._problems) > most:
             self._problems.popitem(last=False)
         return problem
+
+
+def find_support(grid: OneClassGrid, solutions: GridSolutions) -> NDArray[np.bool_]:
+    """Who is a support vector of the exact solution of each node that was solved, a row a node.
+
+    Each is solved to a gap at which strong convexity tells, whatever its search began from: with
+    H = K + D, |beta - beta*|_H is at most e = sqrt(2 gap), so beta_i > e / sqrt(D_i) is not 0 and a
+    slope above e sqrt(H_ii) keeps beta_i at 0. What that leaves open the Newton solver decides.
+    """
+    shape = grid.shape
+    is_support = np.zeros((shape.n_nodes, solutions.n), dtype=bool)
+    strict = replace(grid, limits=Limits(SUPPORT_GAP))
+    for width in range(shape.n_widths):
+        base = strict.base_problem(width)
+        nodes = width * shape.n_C + np.arange(shape.n_C)
+        nodes = nodes[solutions.status[nodes] != NOT_SOLVED]
+        if nodes.size == 0:
+            continue
+        factors = 1.0 / grid.C_values[nodes % shape.n_C]
+        start = Start(solutions.beta[nodes[0]])
+        chain = coordinate.solve_ridges(base, factors, start, gap_tol=SUPPORT_GAP)
+        check_interrupt(int(chain.nodes[-1].status))
+        for k, node in enumerate(nodes.tolist()):
+            is_support[node] = _support_of(chain.solution(k))
+    return is_support
+
+
+def _support_of(solution: Solution) -> NDArray[np.bool_]:
+    problem, beta = solution.problem, solution.beta
+    view: Any = problem.kernel
+    ridges = np.broadcast_to(problem.ridges, beta.shape)
+    distance = np.sqrt(2.0 * max(solution.info.duality_gap, 0.0))
+    is_in = problem.upper > 0.0
+    diagonal = view.diagonal()
+    with np.errstate(divide="ignore"):
+        is_used = is_in & (beta > distance / np.sqrt(ridges))
+    is_zero = ~is_in | (solution.gradient > distance * np.sqrt(diagonal + ridges))
+    if (is_used | is_zero).all() or not newton.has_room(problem):
+        return np.asarray(np.where(is_zero, False, beta > 0.0))
+    exact = newton.solve(problem, solution.as_start(), tol=1e-12).beta
+    # Rows that are neither, to rounding, stand at 0.
+    return np.asarray(np.where(is_used | is_zero, is_used, exact > ZERO_SHARE * exact.max()))
 
 
 def find_runs(tree: GridTree, order: Sequence[int]) -> Iterator[list[int]]:

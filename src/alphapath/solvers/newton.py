@@ -20,6 +20,9 @@ from ..solution import Solution, Status, make_solution
 from .lapack import single_threaded
 from .native import admit_rounding, prepare_start, require_equality
 
+#: Matrices of n x n doubles that the solver holds beside the kernel.
+N_MATRICES = 3
+
 
 def solve(
     problem: Problem, start: Start | None = None, *, tol: float = 1e-9, max_iter: int = 200
@@ -59,6 +62,12 @@ def solve(
         "solve_time": perf_counter() - begin,
     }
     return admit_rounding(make_solution(problem, beta, gradient, counts), tol)
+
+
+def has_room(problem: Problem) -> bool:
+    """Whether the kernel matrix is there as a whole, and its memory limit leaves room for more."""
+    view: Any = problem.kernel
+    return bool(view.gram.is_full and N_MATRICES * 8 * problem.n**2 <= view.spare_bytes)
 
 
 def _on_bounds(problem: Problem, beta: FloatArray, is_bound: Any) -> FloatArray:
