@@ -191,6 +191,18 @@ class TestSearches:
             most = len(np.unique(X[test], axis=0))
             assert search.cv_results_[f"split{h}_test_score"].max() <= most
 
+    def test_values_that_grow_with_C(self):
+        # Solutions are scaled from C to C, and the rounding of the targets with them.
+        rng = np.random.default_rng(0)
+        X = 1e-6 * rng.integers(-2, 3, size=(50, 1)).astype(float)
+        y = rng.integers(2, size=50)
+        scorer = make_scorer(count_values, response_method="decision_function")
+        grid = {"C": [0.1, 1.0, 100.0, 1e4]}
+        model = SVC(kernel="linear")
+        search = SVMSearchCV(model, grid, cv=CV, scoring=scorer, refit=False).fit(X, y)
+        for h in range(4):
+            assert search.cv_results_[f"split{h}_test_score"].max() <= 5
+
 
 class TestLeaveOneOut:
     @pytest.mark.parametrize("seeding", ["auto", "none", "top", "greedy"])
@@ -287,7 +299,7 @@ class TestProducts:
         K = view.block(np.arange(75), np.arange(75))
         targets = np.where(y > 0, 1.0, -1.0) * 1e3
         gradient = beta @ K - targets + 1e-13 * rng.normal(size=(3, 75))
-        rows, sizes = rng.permutation(75)[:50], np.array([1e2, 1e3, np.inf])
+        rows, sizes = rng.permutation(75)[:50], np.array([[1e2, 1.0], [1e3, 1.0], [np.inf, 9.0]])
         found = view.products_at(gradient, targets, beta, sizes, rows).reshape(3, 50)
         size = np.abs(K).max() * np.abs(beta).sum(axis=1).max() + 1e3
         np.testing.assert_allclose(found, (beta @ K)[:, rows], rtol=0.0, atol=1e-11 * size)
@@ -303,5 +315,5 @@ class TestProducts:
         targets = np.where(y > 0, 1.0, -1.0)
         noise = 1e-14 * np.random.default_rng(0).normal(size=(1, 75))
         rows, beta = np.arange(75), np.zeros((1, 75))
-        values = view.products_at(noise - targets, targets, beta, np.zeros(1), rows)
+        values = view.products_at(noise - targets, targets, beta, np.ones((1, 2)), rows)
         np.testing.assert_array_equal(values, 0.0)

@@ -177,3 +177,16 @@ def test_an_interrupt_keeps_what_is_done(monkeypatch):
 def test_bad_input(model, y, options, message):
     with pytest.raises(ValueError, match=message):
         leave_one_out(model, np.eye(4), y, **options)
+
+
+@pytest.mark.parametrize("seed", [0, 7, 11, 15])
+def test_what_rounds_in_a_sum_is_no_beta(seed):
+    # Without the last row all others are in the tube: betas of 1e-18 would set the bias.
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(6, 3)), 0.12 * rng.random(6)
+    y[5] = -0.2
+    model = SVR(C=100.0, gamma=0.2, tol=1e-10)
+    expected = model.fit(X[:5], y[:5]).predict(X[5:])[0]
+    for seeding in ("auto", "none", "greedy"):
+        found = leave_one_out(model, X, y, seeding=seeding).decision_function_
+        assert found[5] == pytest.approx(expected, abs=1e-8)

@@ -239,12 +239,12 @@ nb::ndarray<nb::numpy, double> take_rows(const Matrix& x, const Indices& which) 
 
 nb::ndarray<nb::numpy, double> products_at(const Gram& gram, const Matrix& gradient,
                                            const Vector& targets, const Matrix& beta,
-                                           const Vector& sizes, const Indices& rows,
+                                           const Matrix& sizes, const Indices& rows,
                                            const Indices& ends) {
   const std::size_t n = gram.size(), n_parts = beta.shape(0), m = rows.size();
   if (beta.shape(1) != n || gradient.shape(1) != n || gradient.shape(0) != n_parts ||
-      sizes.size() != n_parts)
-    throw std::invalid_argument("Each part needs a beta and a gradient of all instances.");
+      sizes.shape(0) != n_parts || sizes.shape(1) != 2)
+    throw std::invalid_argument("Each part needs a beta, a gradient of all instances, two sizes.");
   if (ends.size() != 0 && ends.size() != n_parts)
     throw std::invalid_argument("There must be rows for each beta.");
   const std::span<const double> all_targets = checked_span(targets, n, "targets");
@@ -258,7 +258,8 @@ nb::ndarray<nb::numpy, double> products_at(const Gram& gram, const Matrix& gradi
     if (end < first || end > n_values)
       throw std::invalid_argument("The parts must end in order, within the rows.");
     parts.push_back({as_span(rows).subspan(ends.size() == 0 ? 0 : first, end - first),
-                     sizes.data()[p],
+                     sizes.data()[2 * p],
+                     sizes.data()[2 * p + 1],
                      {beta.data() + p * n, n},
                      {gradient.data() + p * n, n},
                      {values.get() + first, end - first}});

@@ -108,7 +108,7 @@ void read_products(const Gram& gram, std::span<const double> targets,
       part.products[k] = part.gradient[i] + targets[i];
     }
     const double size = std::isfinite(part.size) ? part.size : length(part.beta);
-    const double gap = resolution * (largest_target + largest * size);
+    const double gap = resolution * (part.growth * largest_target + largest * size);
     for (const std::size_t place : ties.find(part.products, gap))
       sums.push_back({static_cast<std::size_t>(part.rows[place]), p, place});
   }

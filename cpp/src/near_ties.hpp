@@ -13,10 +13,10 @@
 namespace alphapath {
 
 /// The rows of interest under one beta, whose gradient is K beta - r. While it was made |beta|_1
-/// was at most `size`.
+/// was at most `size`, and it was scaled by no more than `growth` together with its rounding.
 struct RankedRows {
   std::span<const std::int64_t> rows;
-  double size;
+  double size, growth;
   std::span<const double> beta, gradient; // of all instances
   std::span<double> products;             // out: K[rows, :] beta
 };

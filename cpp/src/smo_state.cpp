@@ -205,6 +205,10 @@ void SmoState::restore_sum_greedily() {
       break;
     const double old = beta[best];
     beta[best] = std::clamp(old + missing, problem.lower[best], problem.upper[best]);
+    // What only rounds to another sum is no beta, and as one would set the bias.
+    if (std::abs(beta[best]) <= rounding_of_change * size && problem.lower[best] <= 0 &&
+        problem.upper[best] >= 0)
+      beta[best] = 0;
     const double moved = beta[best] - old;
     missing -= moved;
     ALPHAPATH_DISPATCH(add_multiple)

@@ -92,7 +92,7 @@ class Solution:
             values: FloatArray = gradient[rows] + problem.targets[rows]
             return values + self.bias
         places = np.arange(problem.n)[rows] if isinstance(rows, slice) else rows
-        size = np.array([problem.box_size])
+        size = np.array([[problem.box_size, 1.0]])
         values = problem.kernel.products_at(
             gradient[np.newaxis], problem.targets, self.beta[np.newaxis], size, places
         )

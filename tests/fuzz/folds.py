@@ -88,7 +88,8 @@ def make_case(rng: Generator) -> Case:
         estimator.set_params(class_weight="balanced")
     if kind is SVR:
         estimator.set_params(epsilon=float(data.pick(rng, [0.1, 0.0, 1e-6])))
-    estimator.set_params(max_iter=MOST_STEPS)
+    if not plain:
+        estimator.set_params(max_iter=MOST_STEPS)
     how: dict[str, Any] = {"error_score": np.nan}
     if not plain:
         how["seeding"] = data.pick(rng, SEEDINGS, [6, 3, 1, 1, 1, 2, 1, 1, 1])

@@ -82,8 +82,9 @@ class KernelView:
         ----------
         gradients, betas : arrays of shape (n_parts, n)
         targets : array of shape (n,)
-        sizes : array of shape (n_parts,)
-            What |beta|_1 was at most while the gradients were made; infinity for that of `betas`.
+        sizes : array of shape (n_parts, 2)
+            What |beta|_1 was at most while the gradients were made (infinity for that of `betas`),
+            and by how much they were scaled together with their rounding.
         rows : array of int
             Part after part; those of every part where `ends` is empty.
         ends : array of shape (n_parts,)

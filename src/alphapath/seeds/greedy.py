@@ -50,6 +50,8 @@ def restore_sum(move: Move, beta: FloatArray, gradient: FloatArray) -> bool:
         if abs(step) > abs(missing):
             step = missing
             end = beta[i] + step
+            if abs(end) <= slack and problem.holds_zero:
+                end = 0.0  # what is left is rounding, and as a beta would set the bias
         gradient += move.kernel.multiply([i], [step])
         gradient[i] += problem.ridges[i] * step
         beta[i] = end

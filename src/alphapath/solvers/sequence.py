@@ -94,13 +94,15 @@ class SequenceSolution:
     def _products_at(self, steps: slice, rows: Any, ends: Any = ()) -> FloatArray:
         view: Any = self.problem.kernel
         gradient, beta = self.gradient[steps], self.beta[steps]
-        sizes = self._box_sizes[steps]
+        sizes = self._sizes[steps]
         return np.asarray(view.products_at(gradient, self.problem.targets, beta, sizes, rows, ends))
 
     @cached_property
-    def _box_sizes(self) -> FloatArray:
-        """`Problem.box_size` of each step."""
-        return np.asarray(self.weights.sum(axis=1)[self.steps.rows] * self.steps.factors)
+    def _sizes(self) -> FloatArray:
+        """`Problem.box_size` of each step, and the growth of its factor along the sequence."""
+        factors = np.asarray(self.steps.factors)
+        box = self.weights.sum(axis=1)[self.steps.rows] * factors
+        return np.stack([box, factors / factors.min()], axis=1)
 
     def __getitem__(self, k: int) -> Solution:
         weights = self.steps.factors[k] * self.weights[self.steps.rows[k]]
