@@ -252,11 +252,20 @@ def certify(case: Case, model: Any, own: Rows) -> None:
         beta, bias = betas[number][members], float(model.intercept_[number])
         found = quality.measure(dual, beta, bias)
         status = fits.status_of(model, number)
-        if status == 1 or (status == 5 and found.floor >= 0.01 * model.tol):
+        if status == 1 or (status == 5 and stalls(case, own, number)):
             quality.check_feasible(dual, found)  # rounding may well have stopped it
         else:
             fits.judge(model, own, dual, beta, bias, number)
         fits.check_info(model, number, found)
+
+
+def stalls(case: Case, own: Rows, number: int) -> bool:
+    """Whether rounding stops a fit on the same rows too."""
+    from sklearn.base import clone
+
+    with quiet():
+        refit = clone(case.estimator).fit(own.X, own.y, sample_weight=own.weights)
+    return fits.status_of(refit, number) == 5
 
 
 def duals_of(case: Case, own: Rows, K: Any, error: float) -> Any:
