@@ -87,7 +87,9 @@ def check_solution(path: Any, rows: Rows, dual: Dual, lam: float) -> Quality:
         found.check(tol, f"at lambda = {lam:.6g}")
     elif status != 5:
         raise CaseError(f"the status at lambda = {lam:.6g} is {status}")
-    elif found.violation > 1e3 * found.floor + 10.0 * tol and has_digits(path, dual, lam):
+    elif not rows.kernel.is_convex or not has_digits(path, dual, lam):
+        pass  # nothing is promised
+    elif found.violation > 1e3 * found.floor + 10.0 * tol:
         raise CaseError(
             f"STALLED at lambda = {lam:.6g} with violation {found.violation:.3g}, far above "
             f"rounding {found.floor:.3g}"
