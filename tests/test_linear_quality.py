@@ -11,6 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_wine, make_classification
 from sklearn.svm import LinearSVC as PeerSVC
 
 from alphapath import SVC, LinearSVC, SmoothSVC, SmoothSVR, TransductiveSVC
+from alphapath.errors import InfeasibleStart
 from alphapath.margin_certificate import balance, certify_margin, dual_objective
 from alphapath.margin_problem import MARGIN_LOSSES, OFFSETS, MarginProblem
 from alphapath.solution import Status
@@ -124,6 +125,29 @@ def test_descents_with_and_without_bounds_end_at_the_same(cancer, width: float, 
         assert model.fit_status_ is Status.SOLVED
         assert best <= model.objective_ * (1.0 + 1e-9)
         assert model.objective_ <= best * (1.0 + 1e-4)
+
+
+def test_a_first_step_that_is_far_too_long_is_taken_back() -> None:
+    rng = np.random.default_rng(0)
+    X = 1e6 * rng.normal(size=(30, 3))
+    y = X[:, 0] + 1e5 * rng.normal(size=30) > 0.0
+    for offset in OFFSETS:
+        model = LinearSVC("squared_hinge", solver="gradient", max_iter=200)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.set_params(**OFFSET_ARGUMENTS[offset]).fit(X, y)
+        assert np.isfinite(model.coef_).all()
+        assert np.isfinite(model.objective_)
+        assert model.certify(X, y).objective <= 1e7 * y.size
+
+
+def test_what_interior_points_finish_is_certified_by_their_duals() -> None:
+    X = np.array([[8.4e3, 8.5e3], [8.4e3 + 1.0, 8.5e3], [8.4e3, 8.5e3 - 1.0], [8.4e3, 8.5e3 + 3.0]])
+    model = LinearSVC(C=1e12, fit_intercept=False, tol=1e-7).fit(X, [0, 1, 1, 0])
+    assert model.fit_status_ is Status.SOLVED
+    assert model.certify(X, [0, 1, 1, 0]).relative_gap <= 1e-6
+    with pytest.raises(InfeasibleStart, match="The objective is inf"):
+        certify_margin(model.to_problem(X, [0, 1, 1, 0]), [1e160, 0.0], 0.0)
 
 
 def test_interior_points_agree_with_newton() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,6 +14,8 @@ from sklearn.svm import LinearSVC
 from tests.quadratic_cases import artificial
 
 from alphapath import QuadraticLossSVC, Status
+from alphapath.margin_certificate import certify_margin
+from alphapath.margin_problem import MarginProblem
 from alphapath.model_selection import cross_validate_path
 from alphapath.paths.quadratic_loss import LOSSES
 
@@ -28,12 +32,18 @@ def test_liblinear_has_the_same_weights(lam: float) -> None:
     theirs = LinearSVC(
         C=1 / (2 * lam), fit_intercept=False, dual=False, tol=1e-12, max_iter=100_000
     ).fit(X, y)
-    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-6)
+    # How far LIBLINEAR is from the optimum depends on the processor; its gradient bounds it.
+    problem = MarginProblem(X, np.where(y == y.max(), 1.0, -1.0), np.full(len(y), 0.5 / lam))
+    problem = replace(problem, offset="none")
+    far = certify_margin(problem, theirs.coef_[0], 0.0).gradient_norm
+    assert far <= 1e-4
+    assert np.linalg.norm(ours.coef_ - theirs.coef_) <= far + 1e-8
     assert ours.certify(X, y).is_optimal(1e-8)
     path = ours.lambda_path(X, y, lam_from=2 * lam, lam_to=lam)
-    np.testing.assert_allclose(
-        path.decision_function(X, lam), X @ theirs.coef_[0], atol=1e-6 * np.abs(X).sum(1).max()
-    )
+    values = path.decision_function(X, lam)
+    longest = np.linalg.norm(X, axis=1).max()
+    assert np.abs(values - X @ theirs.coef_[0]).max() <= (far + 1e-8) * longest
+    np.testing.assert_allclose(values, X @ ours.coef_[0], atol=1e-6)
 
 
 @pytest.mark.parametrize("loss", [*LOSSES, (1.5, 0.7)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from alphapath.errors import InfeasibleStart
 from alphapath.margin_certificate import certify_margin
 from alphapath.margin_problem import MarginProblem
 from alphapath.solution import Status
-from alphapath.solvers import design_rows, smooth_descent, smooth_newton
+from alphapath.solvers import design_rows, smooth_descent, smooth_newton, smooth_settle
 from alphapath.solvers.design_rows import DesignRows
 from alphapath.solvers.smooth_feature import FeatureHessian
 from alphapath.solvers.smooth_instance import InstanceHessian
@@ -179,6 +180,18 @@ def test_nothing_is_left_of_the_products():
         for one in (full, found):
             assert one.info.status is Status.SOLVED
         np.testing.assert_allclose(found.decision_values, fresh.decision_values, atol=1e-6)
+
+
+def test_a_step_without_numbers_is_no_warning():
+    """Where rounding leaves nothing of a small system: plain steps, and not a word of numpy's."""
+    problem = make_square()
+    known = np.arange(problem.n)
+    hessian = SimpleNamespace(
+        products=SimpleNamespace(known=known, K=problem.X, place=known),
+        solve_newton=lambda goals: (known[:3], np.array([np.nan, 1.0, np.nan])),
+    )
+    _, (found, beta), n_steps = smooth_settle.settle(hessian, problem, np.ones(problem.n))
+    assert (found.size, beta.size, n_steps) == (0, 0, 1)
 
 
 @pytest.mark.parametrize("strategy", WARM)

@@ -20,6 +20,10 @@ double evaluate(MarginSums& sums, const std::vector<double>& theta, const Descen
          0.5 * options.bias_lam * theta[d] * theta[d];
 }
 
+// A step that brings the objective above so many times the first is taken back: in the end theta
+// would be no number.
+constexpr double far_above = 1e6;
+
 /// How far the objective may be from the least one; a free bias counts as if it went to 0 and on.
 double gap_at(const std::vector<double>& theta, const DescentOptions& options,
               const std::vector<double>& gradient) {
@@ -39,6 +43,8 @@ DescentResult descend(MarginSums& sums, std::vector<double> theta, const Descent
   result.step = options.step;
   std::vector<double> gradient(theta.size());
   double objective = evaluate(sums, theta, options, gradient);
+  const double too_high = far_above * (objective + 1.0);
+  std::vector<double> before, gradient_before;
   Status status = Status::iteration_limit;
   while (options.max_iter < 0 || result.n_iter < options.max_iter) {
     if (watch.should_stop()) {
@@ -46,13 +52,18 @@ DescentResult descend(MarginSums& sums, std::vector<double> theta, const Descent
       break;
     }
     ++result.n_iter;
-    bool has_moved = false;
-    for (std::size_t j = 0; j < theta.size(); ++j) {
-      const double before = theta[j];
+    before = theta;
+    gradient_before = gradient;
+    for (std::size_t j = 0; j < theta.size(); ++j)
       theta[j] -= result.step * gradient[j];
-      has_moved |= theta[j] != before;
-    }
+    const bool has_moved = theta != before;
     const double next = evaluate(sums, theta, options, gradient);
+    if (!(next <= too_high) && options.halves_step) {
+      theta = before;
+      gradient = gradient_before;
+      result.step *= 0.5;
+      continue;
+    }
     const double change = next - objective;
     objective = next;
     const bool is_near = options.gap_tol < 0.0

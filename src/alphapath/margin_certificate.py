@@ -14,7 +14,7 @@ many: the best that is found there counts, or the dual variables of a solver, wh
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -107,16 +107,22 @@ def certify_margin(
             f"The decision value of row {i} is {values[i]}; only what is finite can be certified. "
             f"Scale the features."
         )
-    objective = float(problem.weights @ problem.losses(values))
+    is_penalised = problem.offset == "penalised"
+    with np.errstate(over="ignore", invalid="ignore"):
+        objective = float(problem.weights @ problem.losses(values))
+        objective += 0.5 * float(w @ w + np.square(is_penalised * np.float64(bias)))
+    if not np.isfinite(objective):
+        raise InfeasibleStart(
+            f"The objective is {objective}; only what is finite can be certified. Scale the "
+            f"features."
+        )
     if alpha is None:
         beta = -problem.weights * problem.slopes(values)
     else:
         beta = problem.targets * _check_alpha(problem, alpha)
-    is_penalised = problem.offset == "penalised"
     gradient = w - _combine(problem, beta)
     bias_slope = 0.0 if problem.offset == "none" else is_penalised * bias - float(beta.sum())
     squared_norm = float(gradient @ gradient) + bias_slope**2
-    objective += 0.5 * (float(w @ w) + is_penalised * bias**2)
     gap = objective  # that of beta = 0
     if alpha is None and problem.loss != "hinge" and problem.offset != "free":
         gap = min(gap, 0.5 * squared_norm)
@@ -130,6 +136,20 @@ def certify_margin(
         duality_gap=gap,
         n_support=int(np.count_nonzero(beta)),
     )
+
+
+def tighten(
+    problem: MarginProblem,
+    model: tuple[FloatArray, float],
+    found: MarginCertificate,
+    alpha: FloatArray | None,
+) -> MarginCertificate:
+    """The certificate of `model` with the gap to `alpha` where that is feasible and the smaller."""
+    if alpha is None or alpha.shape != (problem.n,):
+        return found
+    beta = problem.targets * np.clip(alpha, 0.0, _upper_ends(problem))
+    other = found.objective - dual_objective(problem, balance(problem, beta))
+    return replace(found, duality_gap=min(found.duality_gap, max(other, 0.0)))
 
 
 def dual_objective(problem: MarginProblem, beta: FloatArray) -> float:
@@ -292,15 +312,20 @@ def _fit_shares(A: FloatArray, b: FloatArray) -> FloatArray:
     return x
 
 
+def _upper_ends(problem: MarginProblem) -> FloatArray:
+    """The largest dual variable of each instance."""
+    if problem.loss == "squared_hinge":
+        return np.where(problem.weights > 0.0, np.inf, 0.0)
+    return problem.weights
+
+
 def _check_alpha(problem: MarginProblem, alpha: ArrayLike) -> FloatArray:
     if problem.loss == "squared_epsilon_insensitive":
         raise InfeasibleStart(
             "Dual variables are for a margin loss, but the loss is squared_epsilon_insensitive."
         )
     checked = np.asarray(alpha, dtype=np.float64)
-    upper = problem.weights
-    if problem.loss == "squared_hinge":
-        upper = np.where(upper > 0.0, np.inf, 0.0)
+    upper = _upper_ends(problem)
     if checked.shape != (problem.n,) or not ((checked >= 0) & (checked <= upper)).all():
         raise InfeasibleStart(
             f"alpha has shape {checked.shape}; it must have ({problem.n},), with every value "

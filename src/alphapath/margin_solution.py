@@ -21,9 +21,12 @@ class MarginSolution:
     decision_values : array of shape (n,)
         X w + b on all instances, so held-out values are there.
     info : Info
-        `kkt_violation` is the norm of the gradient, `duality_gap` half its square.
+        `kkt_violation` is the norm of the gradient, `duality_gap` bounds how far the objective is
+        from the optimum.
     workspace : object
         Private to the algorithm that made it; never interpreted by others.
+    alpha : array of shape (n,) or None
+        Dual variables that certify the gap, where the model alone does not.
     """
 
     problem: MarginProblem
@@ -32,6 +35,7 @@ class MarginSolution:
     decision_values: FloatArray
     info: Info
     workspace: object = field(default=None, repr=False)
+    alpha: FloatArray | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "coef", freeze(self.coef, "coef"))

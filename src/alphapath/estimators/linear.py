@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..kernels import Linear
 from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values
-from ..margin_certificate import MarginCertificate
+from ..margin_certificate import MarginCertificate, tighten
 from ..margin_problem import MarginProblem, scale_weights
 from ..margin_solution import MarginSolution
 from ..problem import FloatArray
@@ -36,11 +36,15 @@ AIM, AIM_OF_HINGE, LEAST_AIM = 1e-7, 5e-3, 1e-11
 
 
 class Column(NamedTuple):
-    """What a fitted model keeps of a solution: nothing that has a number for every row."""
+    """What a fitted model keeps of a solution: nothing that has a number for every row.
+
+    But for the dual variables where nothing else certifies it.
+    """
 
     coef: FloatArray
     bias: float
     info: Info
+    alpha: FloatArray | None = None
 
 
 class LinearSVC(ClassifierMixin, BaseEstimator):
@@ -190,7 +194,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         columns = []
         for problem in self._each_problem(X, codes, weights):
             solution = self._solve(problem, rows)
-            columns.append(Column(solution.coef, solution.bias, solution.info))
+            columns.append(Column(solution.coef, solution.bias, solution.info, solution.alpha))
             del solution
         self._take(columns)
         if self.fit_status_ is Status.INTERRUPTED:
@@ -306,6 +310,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         """Set the fitted attributes from one solution a column."""
         self.coef_ = np.stack([solution.coef for solution in solutions])
         self.intercept_ = np.array([solution.bias for solution in solutions])
+        self._alphas = [getattr(solution, "alpha", None) for solution in solutions]
         infos = [solution.info for solution in solutions]
         self.solve_info_ = tuple(infos)
         for name in ("objective", "duality_gap", "kkt_violation"):
@@ -328,7 +333,8 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
     ) -> MarginCertificate | list[MarginCertificate]:
         """Recompute the quality of the fitted model from the raw training data.
 
-        Give the arguments of `fit`. Uses coef_ and intercept_ and no solver; more than two classes
+        Give the arguments of `fit`. Uses coef_ and intercept_ and no solver, and the dual variables
+        of a fit that rounding stopped before interior points finished it; more than two classes
         give a list, one certificate a class.
 
         Examples
@@ -339,7 +345,12 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "coef_")
         problems = clone(self)._make_problems(X, y, sample_weight)
-        return training.certify_columns(self.classes_, problems, self.coef_, self.intercept_)
+        found = training.certify_columns(self.classes_, problems, self.coef_, self.intercept_)
+        certificates = found if isinstance(found, list) else [found]
+        for k, alpha in enumerate(getattr(self, "_alphas", [])):
+            model = self.coef_[k], float(self.intercept_[k])
+            certificates[k] = tighten(problems[k], model, certificates[k], alpha)
+        return certificates if isinstance(found, list) else certificates[0]
 
     def as_sklearn(self) -> Any:
         """The equivalent scikit-learn LinearSVC, fitted if this one is."""

@@ -247,7 +247,7 @@ def solve(
         solve_time=time.perf_counter() - began,
     )
     values = problem.decision_values(best.coef, best.bias)
-    return MarginSolution(problem, best.coef, best.bias, values, info)
+    return MarginSolution(problem, best.coef, best.bias, values, info, alpha=best.alpha)
 
 
 class _Best:

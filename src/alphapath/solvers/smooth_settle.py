@@ -52,6 +52,8 @@ def settle(
     point: Point | None = None
     for n_steps in range(1, MAX_STEPS + 1):
         found, beta = hessian.solve_newton(goals_of(problem, states))
+        if not np.isfinite(beta).all():
+            return states, (found[:0], beta[:0]), n_steps
         pull = np.zeros(W.size)
         pull[place[found]] = beta
         values = np.asarray(K @ pull.astype(K.dtype, copy=False), dtype=np.float64)
