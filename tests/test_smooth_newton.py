@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from alphapath import SmoothSVR
 from alphapath.errors import InfeasibleStart, SolverMismatch
 from alphapath.margin_certificate import certify_margin
 from alphapath.margin_problem import MarginProblem
+from alphapath.model_selection import leave_one_out
 from alphapath.solution import Status
 from alphapath.solvers import smooth_instance, smooth_newton
 from alphapath.solvers.rank_r_inverse import update_feature_inverse, update_instance_inverse
@@ -328,3 +330,10 @@ def test_the_inverse_forms_of_the_paper():
     stays = np.arange(before.size) < kept.size
     found = update_instance_inverse(fresh_dual(before), stays, A[kept], A[new], c)
     np.testing.assert_allclose(found, fresh_dual(np.concatenate([kept, new])), atol=1e-12)
+
+
+def test_leave_one_out_where_nobody_has_a_loss_prints_nothing(capfd):
+    X = np.array([[1.0, 0.0], [2.0, 1.0], [3.0, 5.0]])
+    model = SmoothSVR(kernel="rbf", epsilon=100.0, strategy="instance").fit(X, [1.0, 2.0, 3.0])
+    assert leave_one_out(model, X, [1.0, 2.0, 3.0]).decision_function_.tolist() == [0.0] * 3
+    assert capfd.readouterr() == ("", "")

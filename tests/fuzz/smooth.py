@@ -223,7 +223,7 @@ def check_folds(rng: Generator, case: Case) -> None:
 
     from alphapath.model_selection import cross_validate
 
-    cv = KFold(int(rng.integers(2, 5)), shuffle=True, random_state=int(rng.integers(99)))
+    cv = KFold(int(rng.integers(2, 4)), shuffle=True, random_state=int(rng.integers(99)))
     splits = list(cv.split(case.rows.values))
     if not all(has_classes(case, train) for train, _ in splits):
         raise Skip("a fold lacks a class")

@@ -23,7 +23,11 @@ from ..margin_problem import MARGIN_LOSSES, MarginProblem
 from ..margin_solution import MarginSolution
 from ..problem import FloatArray
 from ..solution import Info, Status
+from .margin_gap import measure_point
 from .margin_rows import decision_values, make_task, read_rows, require_margins
+
+#: A gap relative to the objective that the model's own slopes show, without the dual variables.
+SHOWN = 1e-8
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,12 @@ def solve(
         solve_time=time.perf_counter() - began,
     )
     coef, bias = found.theta[:-1], float(found.theta[-1])
-    return MarginSolution(problem, coef, bias, decision_values(rows, coef, bias), info, found)
+    if problem.loss == "hinge":
+        return MarginSolution(problem, coef, bias, decision_values(rows, coef, bias), info, found)
+    point = measure_point(problem, rows, found.theta, wants_values=True)
+    is_shown = point.gap <= SHOWN * point.objective
+    alpha = None if is_shown else found.alpha
+    return MarginSolution(problem, coef, bias, point.values, info, found, alpha)
 
 
 def can_solve(problem: MarginProblem) -> bool:

@@ -80,7 +80,7 @@ class InstanceAnswers:
         self.active, factor = hessian.factor_at(weights)
         n_active = self.active.size
         D = weights[self.active]
-        lower, _ = dpotri(factor, lower=1)
+        lower = dpotri(factor, lower=1)[0] if n_active else factor  # LAPACK complains of nothing
         inverse = np.tril(lower) + np.tril(lower, -1).T  # B^-1
         self.inverse = inverse
         self.K_nS = rows.products(rows.X, rows.gather(self.active))
