@@ -90,7 +90,7 @@ def read_table(content: bytes) -> tuple[list[str], list[list[str]]]:
     values = [row for row in values if len(row) > 1 or row[0].strip()]
     if any(len(row) != len(names) for row in values) or not values:
         raise Unreadable("rows of other lengths")
-    return [name.strip() for name in names], values
+    return [name.strip(" \t") for name in names], values
 
 
 def find_mark(text: str) -> str:
@@ -267,7 +267,7 @@ def check_fit(place: Path, content: bytes, own: Original) -> Outcome:
     if place_of_target < 0:
         raise Unreadable("no target")
     X = columns_of(names, rows, [k for k in range(len(names)) if k != place_of_target])
-    labels = np.array([row[place_of_target].strip() for row in rows])
+    labels = np.array([row[place_of_target].strip(" \t") for row in rows])
     if "" in labels:
         raise Unreadable("a row without a class")
     expected: Any = SVC(gamma=0.5, tol=1e-8).fit(X, labels)

@@ -11,7 +11,7 @@ from sklearn.datasets import load_diabetes
 from .data import DENSE_SHARE, data_name, looks_like_svmlight, stem
 from .failure import CommandError
 from .svmlight_file import read_queries, read_svmlight
-from .text_file import Source, fault, open_text
+from .text_file import Source, fault, open_text, words_of
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def require_queries(path: Source) -> None:
     """Refuse the first row without a query id."""
     with open_text(path) as file:
         for number, line in enumerate(file, start=1):
-            words = line.partition("#")[0].split()
+            words = words_of(line.partition("#")[0])
             if words and not any(word.startswith("qid:") for word in words[1:2]):
                 raise fault(
                     path, number, "the row has no query; ranking needs 'qid:Q' after the relevance"

@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from .failure import CommandError
-from .text_file import LARGEST, Source, fault, open_text, parse_number
+from .text_file import LARGEST, Source, fault, open_text, parse_number, words_of
 
 INDEX = re.compile(r"[1-9][0-9]{0,9}\Z")
 SCALES = ("none", "minmax", "standard")
@@ -95,7 +95,7 @@ def read_range(path: Source, n_features: int) -> Range:
     previous, is_open = 0, False
     with open_text(path) as file:
         for number, line in enumerate(file, start=1):
-            words = line.split()
+            words = words_of(line)
             if number == 1:
                 check_opening(path, words)
             elif bounds is None:
