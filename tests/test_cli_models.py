@@ -423,6 +423,7 @@ def test_a_range_file_by_hand(iris: Run) -> None:
         (content + "5 nan 1\n", "the values of feature 5"),
         (content + "5 1 1\n", "the first must be below the second"),
         (content + "5 -1e300 1e300\n", "both within 1e+150"),
+        (content.replace("-1 1", "0 4.9e-324"), "cannot be told apart"),
         (content + "5 0 \u2028 1\n", "is not of the form index minimum maximum"),
         (content + "99999999999 0 1\n", "is not of the form index minimum maximum"),
     ):

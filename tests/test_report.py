@@ -385,6 +385,10 @@ def test_scores_of_any_size_can_be_drawn(search: Any) -> None:
     assert power_texts([1.7976931348623157e308, 1.0]) is None
 
 
+def test_whole_numbers_of_any_size_can_be_shown(record: Any) -> None:
+    assert "1e+30 s" in Page(render(check_record({**record, "seconds": 10**30}, "file"))).text
+
+
 def test_a_search_without_parameters_has_a_report() -> None:
     X, y = load_iris(return_X_y=True)
     search = SVMSearchCV(SVC(gamma=0.1), {}, cv=3).fit(X, y)

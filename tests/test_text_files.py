@@ -136,6 +136,13 @@ def test_precomputed_models_take_sparse_rows() -> None:
         assert np.loadtxt("out.txt").tolist() == expected
 
 
+def test_precomputed_models_have_their_samples_at_index_0(capsys: Any) -> None:
+    header = "svm_type epsilon_svr\nkernel_type precomputed\nnr_class 2\ntotal_sv 1\nrho 0\nSV\n"
+    write("own.model", header + "1 2:1\n")
+    said = refusal(capsys, "predict", write("x.svm", ROWS), "own.model", "out.txt")
+    assert "own.model, line 7: a precomputed kernel needs one entry 0:sample" in said
+
+
 def test_an_error_beyond_the_largest_number(capsys: Any) -> None:
     """No warning of NumPy's reaches the user."""
     write("x.svm", "1e200 1:1\n2 1:2\n")

@@ -118,8 +118,18 @@ def read_range(path: Source, n_features: int) -> Range:
     if bounds is None or is_open:
         raise CommandError(f"{path} ends in the middle; it is not a whole range file of svm-scale.")
     # Brought from the file's bounds to [-1, 1]: where the line through both points meets them.
-    slope = (high - low) / (bounds[1] - bounds[0])
-    return Range(low + (-1.0 - bounds[0]) * slope, low + (1.0 - bounds[0]) * slope)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        slope = (high - low) / (bounds[1] - bounds[0])
+        found = Range(low + (-1.0 - bounds[0]) * slope, low + (1.0 - bounds[0]) * slope)
+        factor = 2.0 / (found.high - found.low)
+        lost = (high > low) & ~((factor > 1.0 / LARGEST) & (factor < LARGEST))
+    if lost.any():
+        feature = int(np.argmax(lost))
+        raise CommandError(
+            f"{path} maps {low[feature]:g} to {high[feature]:g} of feature {feature + 1} to "
+            f"{bounds[0]:g} to {bounds[1]:g}; numbers so close to one another cannot be told apart."
+        )
+    return found
 
 
 def check_opening(path: Source, words: list[str]) -> None:

@@ -235,7 +235,7 @@ class ModelReader:
                 data.append(value)
             indptr.append(len(indices))
             if is_given:
-                self.check_sample(data[indptr[-2] :], number)
+                self.check_sample(indices[indptr[-2] :], data[indptr[-2] :], number)
         if len(coef) != total:
             raise self.fail(
                 f"the file ends after {len(coef)} support vectors; total_sv is {total}",
@@ -256,9 +256,9 @@ class ModelReader:
             raise self.fail(f"index {index} is not larger than the one before", line=line)
         return int(index) - first, self.parse_number(value, line)
 
-    def check_sample(self, entries: list[float], line: int) -> None:
+    def check_sample(self, indices: list[int], entries: list[float], line: int) -> None:
         """A support vector of a precomputed kernel is the number of a training sample."""
-        if len(entries) != 1 or not entries[0].is_integer() or not 1 <= entries[0] <= MAX_INDEX:
+        if indices != [0] or not entries[0].is_integer() or not 1 <= entries[0] <= MAX_INDEX:
             raise self.fail("a precomputed kernel needs one entry 0:sample", line=line)
 
     # -- values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -120,7 +121,7 @@ def number(value: Any) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    if np.isnan(seconds):
+    if math.isnan(seconds):
         return "-"
     return f"{1000 * seconds:.3g} ms" if seconds < 1.0 else f"{seconds:.3g} s"
 
