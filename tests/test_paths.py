@@ -138,6 +138,16 @@ def test_curves_of_regression_are_not_of_signs() -> None:
         path.validate(X, y, "error")
 
 
+def test_a_piece_that_is_no_solution_is_solved_again() -> None:
+    X, y = two_classes("generated")
+    path = c_path(SVC(gamma=0.1), X, y, 0.1, 10.0)
+    path.pieces["beta"][:] = np.abs(path.pieces["beta"]) + 0.5
+    solution = path.at(3.0)
+    found = certify(solution.problem, solution.beta)
+    assert found.is_optimal(1e-8)
+    assert found.sum_violation < 1e-9
+
+
 def test_curves_with_values_on_the_boundary() -> None:
     starts, ends = np.array([0.0, 1.0]), np.array([1.0, 2.0])
     first = np.array([[0.0, 1.0, -1.0], [-1.0, 0.0, 0.0]])

@@ -31,7 +31,7 @@ from .stored_problem import (
     save_arrays,
 )
 from .validation import METRICS, NUMBER_METRICS, ValidationCurve, make_curve
-from .walker import Place, judge, polish
+from .walker import TOO_MUCH, Place, judge, polish
 
 #: Betas held at once while a curve is computed (32 MiB of doubles).
 BLOCK_VALUES = 1 << 22
@@ -146,6 +146,9 @@ class Path:
         solution = make_solution(problem, beta, gradient, counts)
         rounding = _core.slope_rounding(view.gram, beta, problem.has_equality)
         scale = float(np.abs(problem.targets).max())
+        if solution.info.kkt_violation > max(TOO_MUCH * scale, 2.0 * rounding):
+            # Beside a gap: what the walk kept here is no solution.
+            return polish(smo.solve(problem, tol=1e-6))
         status, violation = judge(solution.info.kkt_violation, rounding, scale)
         info = replace(solution.info, status=status, kkt_violation=violation)
         return replace(solution, info=info)
