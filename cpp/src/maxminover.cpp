@@ -11,6 +11,7 @@
 #include "alphapath/maxminover.hpp"
 
 #include "alphapath/interrupt.hpp"
+#include "alphapath/quality.hpp"
 #include "buffer.hpp"
 #include "feasibility_gap.hpp"
 #include "simd/isa.hpp"
@@ -186,6 +187,7 @@ private:
       solution.beta.push_back(counters_[i] * scale);
       solution.gradient.push_back(s_[i] * scale - 1);
     }
+    solution.quality = measure_quality(p_, solution.beta, solution.gradient, false);
     solution.solve_time = watch_.seconds();
   }
 
