@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.exceptions import NotFittedError
 
-from alphapath import SVC, SVR, OneClassSVM, _core
+from alphapath import SVC, SVR, OneClassSVM, Problem, _core
 from alphapath.estimators.one_vs_one import FEW_VALUES, count_votes
 from alphapath.kernels import KernelStore, Linear, Poly, Rbf
 from alphapath.kernels.precomputed import check_kernel_matrix
+from alphapath.kernels.view import KernelView
+from alphapath.solvers import smo
 from datasets import generated
 
 
@@ -140,6 +142,25 @@ def test_what_is_told_of_a_given_matrix() -> None:
         assert check_kernel_matrix(K, "K") is K
         nearly = K * (1.0 + 1e-9 * rng.normal(size=(n, n)))
         assert np.array_equal(check_kernel_matrix(nearly, "K"), check_kernel_matrix(nearly, "K").T)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Rbf(0.1)])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_rows_made_when_asked_for_give_the_same_bits(kernel: Any, precision: str) -> None:
+    X, y = make_classification(300, 10, n_informative=5, flip_y=0.1, random_state=0)
+    signs = np.where(y > 0, 1.0, -1.0)
+    store = KernelStore(X)
+    view = store.view(kernel, precision=precision)  # type: ignore[arg-type]
+    options = _core.GramOptions(precision, 300, 1)
+    gram = _core.gram_of_samples(store._read_samples(), kernel.native_function(), options)
+    later = KernelView(X, kernel, gram, "later", view.spare_bytes, view._make_double)
+    one, other = (
+        smo.solve(Problem.classification(own, signs, np.full(300, 10.0))) for own in (view, later)
+    )
+    assert gram.n_rows_computed < 300
+    assert one.info.n_iter == other.info.n_iter
+    assert np.array_equal(one.beta, other.beta)
+    assert np.array_equal(one.gradient, other.gradient)
 
 
 def test_a_store_counts_views_that_are_gone() -> None:

@@ -27,6 +27,7 @@ struct GramOptions {
   Precision precision;
   std::size_t capacity;
   std::size_t n_threads;
+  bool may_defer; // rows of a whole matrix to when they are asked for
 };
 
 Precision parse_precision(const std::string& name) {
@@ -57,9 +58,11 @@ template <class T, class MakeSource>
 std::shared_ptr<Gram> build(const GramOptions& options, MakeSource make_source, Owner owner) {
   return run_released(options.n_threads, [&](const Team& team) -> std::shared_ptr<Gram> {
     std::unique_ptr<RowSource<T>> source = make_source(team);
-    if (options.capacity == 0)
+    const std::size_t n = source->size();
+    if (options.capacity == 0 && !(options.may_defer && is_touch_slow(n * padded(n) * sizeof(T))))
       return make_full_gram<T>(*source, team);
-    return make_cached_gram<T>(std::move(source), options.capacity, std::move(owner));
+    const std::size_t capacity = options.capacity == 0 ? n : options.capacity;
+    return make_cached_gram<T>(std::move(source), capacity, std::move(owner));
   });
 }
 
@@ -385,15 +388,17 @@ void bind_kernels(nb::module_& m) {
             new (self) KernelFunction{parse_kind(kind), gamma, coef0, degree};
           },
           "kind"_a, "gamma"_a = 1.0, "coef0"_a = 0.0, "degree"_a = 3);
-  nb::class_<GramOptions>(m, "GramOptions",
-                          "capacity: rows that a row cache holds, 0 for the whole matrix.")
+  nb::class_<GramOptions>(
+      m, "GramOptions",
+      "capacity: rows that a row cache holds, 0 for the whole matrix. may_defer: the rows "
+      "of a large one are made when asked for, where memory is slow to get.")
       .def(
           "__init__",
           [](GramOptions* self, const std::string& precision, std::size_t capacity,
-             std::size_t n_threads) {
-            new (self) GramOptions{parse_precision(precision), capacity, n_threads};
+             std::size_t n_threads, bool may_defer) {
+            new (self) GramOptions{parse_precision(precision), capacity, n_threads, may_defer};
           },
-          "precision"_a = "float64", "capacity"_a = 0, "n_threads"_a = 1);
+          "precision"_a = "float64", "capacity"_a = 0, "n_threads"_a = 1, "may_defer"_a = false);
   m.def("gram_of_samples", &gram_of_samples, "samples"_a, "function"_a, "options"_a);
   m.def("matrix_of_samples", &matrix_of_samples, "samples"_a, "function"_a, "n_threads"_a);
   m.def("gram_of_products", &gram_of_products, "products"_a, "function"_a, "options"_a);

@@ -124,9 +124,11 @@ class KernelFunction:
     def __init__(self, kind: str, gamma: float = 1.0, coef0: float = 0.0, degree: int = 3) -> None: ...
 
 class GramOptions:
-    """capacity: rows that a row cache holds, 0 for the whole matrix."""
+    """
+    capacity: rows that a row cache holds, 0 for the whole matrix. may_defer: the rows of a large one are made when asked for, where memory is slow to get.
+    """
 
-    def __init__(self, precision: str = 'float64', capacity: int = 0, n_threads: int = 1) -> None: ...
+    def __init__(self, precision: str = 'float64', capacity: int = 0, n_threads: int = 1, may_defer: bool = False) -> None: ...
 
 def gram_of_samples(samples: object, function: KernelFunction, options: GramOptions) -> Gram: ...
 

@@ -173,7 +173,8 @@ class BaseSVM(ModelExchange, RememberedParameters):
         budget = training.Budget(self.tol, self.max_iter, self.time_limit)
         merged = self._prepare(X, y, sample_weight, merge=True)
         scale = self._weight_scale(merged.targets, merged.weights)
-        store = make_store(merged.X, self.memory_limit, self._device)
+        is_single = self._n_problems == 1
+        store = make_store(merged.X, self.memory_limit, self._device, defers_rows=is_single)
         view: Any = store.view(self._kernel, tol=self.tol)
         parts = divide(self, store, merged.targets, scale * merged.weights)
         betas, biases, infos = budget.solve(parts, view)

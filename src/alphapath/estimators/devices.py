@@ -14,7 +14,7 @@ SMALLEST = 10_000
 
 
 def make_store(
-    X: Any, memory_limit: Any, device: str, n_threads: int = 1
+    X: Any, memory_limit: Any, device: str, *, n_threads: int = 1, defers_rows: bool = False
 ) -> KernelStore | DeviceStore:
     """The store of X on the device that `device` names.
 
@@ -25,12 +25,12 @@ def make_store(
         Bytes for kernels on that device.
     device : {"cpu", "cuda", "auto"}
         "auto" takes the GPU for 10,000 rows or more where there is one.
-    n_threads : int
-        That compute a matrix on the processor.
+    n_threads, defers_rows
+        As in KernelStore.
     """
     if is_on_gpu(device, X.shape[0]):
         return DeviceStore(X, memory_limit=memory_limit)
-    return KernelStore(X, memory_limit=memory_limit, n_threads=n_threads)
+    return KernelStore(X, memory_limit=memory_limit, n_threads=n_threads, defers_rows=defers_rows)
 
 
 def is_on_gpu(device: str, n: int) -> bool:

@@ -57,6 +57,10 @@ class KernelStore:
     n_threads : int or None
         Threads that compute a matrix; None for one, -1 for all processors. Bits do not depend on
         it.
+    defers_rows : bool
+        Whether a large matrix may be made row by row, as rows are asked for, where the system takes
+        long to give the memory: for one solve, which may need a part of them. Bits do not depend on
+        it.
 
     Examples
     --------
@@ -73,11 +77,13 @@ class KernelStore:
         *,
         memory_limit: int | float | str | None = None,
         n_threads: int | None = None,
+        defers_rows: bool = False,
     ) -> None:
         self._X = as_rows(X)
         self.n: int = self._X.shape[0]
         self.memory_limit = parse_memory_limit(memory_limit)
         self.n_threads = _count_threads(n_threads)
+        self.defers_rows = defers_rows
         self._samples: _core.Samples | None = None
         self._keeps_products = False
         self._products: dict[tuple[str, Precision], _core.Gram] = {}
@@ -191,7 +197,8 @@ class KernelStore:
         products = None if rows is None else self._find_products(kernel, rows[0], precision)
         layout = self._choose_layout(kernel, precision)
         capacity = 0 if layout.is_full else layout.capacity_rows
-        options = _core.GramOptions(layout.precision, capacity, self.n_threads)
+        may_defer = self.defers_rows and rows is not None and products is None
+        options = _core.GramOptions(layout.precision, capacity, self.n_threads, may_defer)
         if rows is None:
             assert given is not None
             gram = _core.gram_of_array(given, options)

@@ -86,7 +86,9 @@ class FoldModels(FoldSets):
         model: BaseSVM = clone(estimator)
         model._validate_params()
         super().__init__(model, model._prepare(X, y, sample_weight, merge=False), splits)
-        self.store = make_store(self.rows.X, estimator.memory_limit, estimator._device, n_threads)
+        self.store = make_store(
+            self.rows.X, estimator.memory_limit, estimator._device, n_threads=n_threads
+        )
         self.precision = precision
         kernel = estimator.kernel
         self.has_own_kernels = estimator.gamma == "scale" and kernel in training.GAMMA_KERNELS

@@ -110,7 +110,7 @@ class PipelineFolds(FoldModels):
 
     def _make_view(self, fold: int) -> Any:
         store = make_store(
-            self.X_of(fold), self.base.memory_limit, self.base._device, self.n_threads
+            self.X_of(fold), self.base.memory_limit, self.base._device, n_threads=self.n_threads
         )
         return store.view(self.kernel_of(fold)[1], tol=self.base.tol)
 
