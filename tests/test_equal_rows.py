@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,11 @@ from alphapath.kernels.equal_rows import EqualRows, first_equal
 from alphapath.model_selection import SVMSearchCV, cross_validate, leave_one_out
 from alphapath.seeds import SEEDS
 from gpu_cases import make_store
+
+
+def label(estimator: Any) -> str:
+    """The name of a test, without the address of a function."""
+    return re.sub(r"<function (\w+) at \w+>", r"\1", str(estimator))
 
 
 def few_rows(n: int = 160, n_classes: int = 2, seed: int = 0) -> tuple[Any, Any]:
@@ -97,7 +103,7 @@ class TestFolds:
             SmoothSVC(),
             SmoothSVC(kernel="rbf", gamma=0.5),
         ],
-        ids=str,
+        ids=label,
     )
     @pytest.mark.parametrize("is_sparse", [False, True])
     def test_models(self, estimator, is_sparse):
@@ -110,7 +116,7 @@ class TestFolds:
     @pytest.mark.parametrize(
         "estimator",
         [SVC(gamma=0.5), SVC(C=10.0), SVC(kernel=rbf_kernel), LinearSVC(), SmoothSVC()],
-        ids=str,
+        ids=label,
     )
     def test_many_classes(self, estimator):
         X, y = few_rows(n_classes=4)
@@ -179,7 +185,7 @@ def count_values(_: Any, values: Any) -> float:
 
 class TestSearches:
     @pytest.mark.parametrize("n_classes", [2, 3])
-    @pytest.mark.parametrize("estimator", [SVC(), SVC(kernel=rbf_kernel), LinearSVC()], ids=str)
+    @pytest.mark.parametrize("estimator", [SVC(), SVC(kernel=rbf_kernel), LinearSVC()], ids=label)
     def test_values_to_rank(self, estimator, n_classes):
         X, y = few_rows(n_classes=n_classes)
         scorer = make_scorer(count_values, response_method="decision_function")
@@ -243,7 +249,7 @@ class TestPredictions:
             QuadraticLossSVC(),
             OneClassMaxMinOver(),
         ],
-        ids=str,
+        ids=label,
     )
     @pytest.mark.parametrize("container", [np.asarray, sp.csr_array, np.float32])
     def test_equal_rows_in_one_call(self, model, container):
