@@ -128,10 +128,12 @@ double PathWalker::past_rounding() const {
 /// violation shows it, could reach the digits of the objective, K beta is computed anew.
 Quality PathWalker::measure() {
   finish_betas();
-  double shift = 0, size = 0;
+  double shift = 0, size = 0, sum = 0;
   if (model_.has_equality)
-    for (std::size_t i = 0; i < n_; ++i)
+    for (std::size_t i = 0; i < n_; ++i) {
       shift += kernel_.offset()[i] * beta_[i];
+      sum += beta_[i];
+    }
   std::vector<double> gradient(n_), lower(n_), upper(n_);
   for (std::size_t i = 0; i < n_; ++i) {
     gradient[i] = e_[i] + (shift - bias_);
@@ -149,8 +151,8 @@ Quality PathWalker::measure() {
       kept.violation * size <= objective_digits * std::abs(kept.objective))
     return kept;
   multiply_betas(gradient);
-  for (std::size_t i = 0; i < n_; ++i)
-    gradient[i] += shift - target_[i];
+  for (std::size_t i = 0; i < n_; ++i) // what rounding leaves of the sum counts where offsets do
+    gradient[i] += shift + kernel_.offset()[i] * sum - target_[i];
   return quality();
 }
 

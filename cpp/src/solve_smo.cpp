@@ -1,4 +1,5 @@
 #include "alphapath/box_problem.hpp"
+#include "alphapath/quality.hpp"
 
 #include "climb.hpp"
 #include "smo.hpp"
@@ -43,11 +44,13 @@ SolveOptions remaining(const SolveOptions& options, const SolveResult& done, con
   return rest;
 }
 
-bool is_finished(const SolveResult& result) {
-  return result.status == Status::solved || result.status == Status::stationary;
+bool is_cut_short(const SolveResult& result) {
+  return result.status == Status::iteration_limit || result.status == Status::time_limit ||
+         result.status == Status::interrupted;
 }
 
-/// Solve at every share of the box in turn, each from the last.
+/// Solve at every share of the box in turn, each from the last. Cut short, the point is one of a
+/// smaller box, and its quality is what it is worth in the whole one.
 SolveResult climb(const BoxProblem& problem, std::vector<double> shares,
                   const SolveOptions& options, SolveResult last, const Watch& watch,
                   Workspace& workspace) {
@@ -73,8 +76,11 @@ SolveResult climb(const BoxProblem& problem, std::vector<double> shares,
     SolveResult result = descend_from(stage, start, stage_options, workspace);
     add_counts(result, last);
     last = std::move(result);
-    if (!is_finished(last))
+    if (is_cut_short(last)) {
+      last.quality = measure_quality(problem, last.beta, last.gradient, true);
+      admit_rounding(options.tol, last);
       break;
+    }
   }
   return last;
 }
