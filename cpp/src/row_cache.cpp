@@ -1,8 +1,23 @@
 #include "row_cache.hpp"
 
-#include <atomic>
-
 namespace alphapath {
+
+template <class T> std::unique_ptr<Buffer<T>> RowCache<T>::Spares::take() {
+  const std::lock_guard lock(mutex_);
+  if (buffers_.empty())
+    return nullptr;
+  auto memory = std::move(buffers_.back());
+  buffers_.pop_back();
+  return memory;
+}
+
+template <class T> void RowCache<T>::Spares::keep(std::unique_ptr<Buffer<T>> memory) noexcept {
+  const std::lock_guard lock(mutex_);
+  try {
+    buffers_.push_back(std::move(memory));
+  } catch (const std::bad_alloc&) { // one buffer less to reuse
+  }
+}
 
 template <class T> typename RowCache<T>::Row RowCache<T>::find(std::size_t i) {
   if (!contains(i))
@@ -26,24 +41,21 @@ template <class T> typename RowCache<T>::Slot& RowCache<T>::next_victim() {
 }
 
 template <class T> typename RowCache<T>::Row RowCache<T>::make_room() {
-  Row row;
   if (n_held_ > 0 && n_held_ + n_reserved_ >= capacity_) {
     Slot& slot = next_victim();
     slot_of_[slot.row] = absent;
     slot.row = absent;
     free_.push_back(static_cast<std::size_t>(&slot - slots_.data()));
-    row = std::move(slot.values);
+    slot.values = nullptr; // its memory is spare now, or once its last reader is done
     --n_held_;
-    // The count can not rise while the owner's lock is held; the fence orders the last reader's
-    // loads before the stores to come.
-    if (row.use_count() > 1)
-      row = nullptr;
-    std::atomic_thread_fence(std::memory_order_acquire);
   }
-  if (!row)
-    row = std::make_shared<Buffer<T>>(stride_);
+  auto memory = spares_->take();
+  if (!memory)
+    memory = std::make_unique<Buffer<T>>(stride_);
   ++n_reserved_;
-  return row;
+  return Row(memory.release(), [spares = spares_](Buffer<T>* buffer) {
+    spares->keep(std::unique_ptr<Buffer<T>>(buffer));
+  });
 }
 
 template <class T> typename RowCache<T>::Row RowCache<T>::insert(std::size_t i, Row row) {

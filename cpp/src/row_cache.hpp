@@ -3,14 +3,16 @@
 // CLOCK with a second chance: a hand walks over the slots, spares a row asked for since the last
 // visit and takes the first other one. A row that was fetched ahead counts as asked for only from
 // its second use on, so that one sweep over many rows does not push out those in steady use.
-// Rows are handed out as shared pointers; an evicted row lives until its last reader is done.
-// Not thread-safe by itself: the owner locks.
+// Rows are handed out as shared pointers; an evicted row lives until its last reader is done, and
+// only then does its memory serve another row. Not thread-safe by itself: the owner locks. Readers
+// let go of rows in any thread.
 #pragma once
 
 #include "buffer.hpp"
 
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -46,12 +48,25 @@ private:
     Row values;
   };
 
+  /// Memory of evicted rows that have no reader left. The lock orders the last read of a row before
+  /// the first write of the next one in the same memory.
+  class Spares {
+  public:
+    std::unique_ptr<Buffer<T>> take();
+    void keep(std::unique_ptr<Buffer<T>> memory) noexcept;
+
+  private:
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<Buffer<T>>> buffers_;
+  };
+
   Slot& next_victim();
 
   std::vector<std::size_t> slot_of_;
   std::size_t stride_, capacity_;
   std::vector<Slot> slots_;
   std::vector<std::size_t> free_;
+  std::shared_ptr<Spares> spares_ = std::make_shared<Spares>();
   std::size_t hand_ = 0;
   std::size_t n_held_ = 0;
   std::size_t n_reserved_ = 0; // rows being computed

@@ -2,6 +2,7 @@
 #include "numbers.hpp"
 
 #include "gram.hpp"
+#include "row_cache.hpp"
 
 #include <thread>
 
@@ -90,6 +91,24 @@ TEST(row_cache_serves_threads) {
   }
   for (const int wrong : n_wrong)
     CHECK(wrong == 0);
+}
+
+TEST(memory_of_a_row_is_reused_after_its_last_reader) {
+  RowCache<double> cache(8, 16, 2);
+  auto first = cache.make_room();
+  const Buffer<double>* memory = first.get();
+  first = cache.insert(0, std::move(first));
+  (void)cache.insert(1, cache.make_room());
+  (void)cache.insert(2, cache.make_room()); // row 0 or 1 goes; row 0 still has a reader
+  auto more = cache.make_room();
+  CHECK(more.get() != memory);
+  (void)cache.insert(3, std::move(more));
+  CHECK(!cache.contains(0));
+  first = nullptr;
+  bool is_reused = false;
+  for (const auto& row : {cache.make_room(), cache.make_room(), cache.make_room()})
+    is_reused = is_reused || row.get() == memory;
+  CHECK(is_reused);
 }
 
 } // namespace

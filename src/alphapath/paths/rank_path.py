@@ -11,6 +11,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from ..kernels import PairView
+from ..kernels.equal_rows import distinct_rows
+from ..kernels.rows import as_rows
 from ..problem import FloatArray
 from ..solution import Solution, Status, make_solution
 from ..solvers import pairs
@@ -102,7 +104,7 @@ class RankPath(Path):
         Scores are continuous in t and affine between bounds. Equal rows of X get equal scores, to
         the last bit.
         """
-        rows, instance_of = _distinct_rows(X)
+        rows, instance_of = distinct_rows(as_rows(X))
         view = self.pairs
         features = view._X if view.is_linear else view.kernel_with(rows, slice(None)).T
         n_bounds = self.n_pieces + 1
@@ -196,21 +198,3 @@ class RankPath(Path):
         ax.plot(t, values[:, instances], linewidth=0.8)
         ax.set(xlabel=self.name, ylabel=label)
         return ax
-
-
-def _distinct_rows(X: Any) -> tuple[Any, Any]:
-    """The distinct rows of X, and which of them each row is."""
-    if sp.issparse(X):
-        X = sp.csr_array(X)
-        X.sum_duplicates()
-        keys = [
-            X.indices[a:b].tobytes() + X.data[a:b].tobytes()
-            for a, b in zip(X.indptr[:-1], X.indptr[1:], strict=True)
-        ]
-    else:
-        X = np.ascontiguousarray(X, dtype=np.float64)
-        keys = [row.tobytes() for row in X]
-    numbers: dict[bytes, int] = {}
-    instance_of = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
-    _, first = np.unique(instance_of, return_index=True)
-    return X[first], instance_of
