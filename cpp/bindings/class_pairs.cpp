@@ -1,7 +1,7 @@
-#include "class_pairs.hpp"
+#include "sequence/class_pairs.hpp"
 
+#include "interrupt.hpp"
 #include "sequence_arrays.hpp"
-#include "watched.hpp"
 
 #include <nanobind/stl/shared_ptr.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "arrays.hpp"
-#include "path_curve.hpp"
+#include "path/curve.hpp"
 
 #include <nanobind/stl/tuple.h>
 

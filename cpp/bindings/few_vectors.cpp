@@ -1,8 +1,8 @@
 #include "bindings.hpp"
 
 #include "arrays.hpp"
+#include "base/isa.hpp"
 #include "simd/few_vectors.hpp"
-#include "simd/isa.hpp"
 
 #include <nanobind/stl/optional.h>
 

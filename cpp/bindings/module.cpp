@@ -1,7 +1,7 @@
 #include "bindings.hpp"
 
-#include "alphapath/blas.hpp"
-#include "simd/isa.hpp"
+#include "base/blas.hpp"
+#include "base/isa.hpp"
 
 #include <nanobind/stl/string.h>
 

@@ -1,10 +1,10 @@
 #include "bindings.hpp"
 
 #include "arrays.hpp"
-#include "dual_sums.hpp"
-#include "fold_paths.hpp"
-#include "held_margins.hpp"
-#include "margins_newton.hpp"
+#include "margin_task.hpp"
+#include "primal/newton/fold_paths.hpp"
+#include "primal/newton/newton.hpp"
+#include "primal/sums/dual_sums.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>

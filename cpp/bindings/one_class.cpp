@@ -1,8 +1,8 @@
 #include "bindings.hpp"
 
-#include "alphapath/maxminover.hpp"
-#include "alphapath/ridge_chain.hpp"
-#include "held_problem.hpp"
+#include "box_problem.hpp"
+#include "dual/maxminover.hpp"
+#include "dual/ridge_chain.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>

@@ -1,7 +1,7 @@
 #include "bindings.hpp"
 
-#include "alphapath/quadratic_path.hpp"
 #include "arrays.hpp"
+#include "quadratic/problem.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>

@@ -1,11 +1,11 @@
 #include "bindings.hpp"
 
 #include "arrays.hpp"
-#include "held_margins.hpp"
-#include "ndcg_walk.hpp"
-#include "pair_descent.hpp"
-#include "pair_newton.hpp"
-#include "pair_walker.hpp"
+#include "margin_task.hpp"
+#include "ranking/ndcg_walk.hpp"
+#include "ranking/pair_descent.hpp"
+#include "ranking/pair_newton.hpp"
+#include "ranking/pair_walker.hpp"
 
 #include <stdexcept>
 #include <string>

@@ -1,8 +1,8 @@
-#include "alphapath/sequence.hpp"
+#include "sequence/sequence.hpp"
 
-#include "near_set.hpp"
+#include "interrupt.hpp"
+#include "sequence/shortlist.hpp"
 #include "sequence_arrays.hpp"
-#include "watched.hpp"
 
 #include <algorithm>
 #include <optional>

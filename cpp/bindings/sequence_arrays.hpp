@@ -1,7 +1,7 @@
 // The steps of a sequence from NumPy's arrays, and what was solved as arrays by name.
 #pragma once
 
-#include "alphapath/sequence.hpp"
+#include "sequence/sequence.hpp"
 
 #include "arrays.hpp"
 

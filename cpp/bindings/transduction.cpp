@@ -1,7 +1,7 @@
-#include "alphapath/transduction.hpp"
+#include "sequence/transduction.hpp"
 
 #include "arrays.hpp"
-#include "watched.hpp"
+#include "interrupt.hpp"
 
 namespace alphapath::bindings {
 

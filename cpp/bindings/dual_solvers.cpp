@@ -1,0 +1,119 @@
+#include "bindings.hpp"
+
+#include "box_problem.hpp"
+#include "dual/smo_state.hpp"
+#include "problem/box_problem.hpp"
+#include "problem/quality.hpp"
+#include "sequence/leave_one_out.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <stdexcept>
+
+namespace alphapath::bindings {
+
+namespace {
+
+using Solver = SolveResult (*)(const BoxProblem&, const std::optional<StartPoint>&,
+                               const SolveOptions&);
+
+template <Solver solver>
+SolveResult solve(const HeldProblem& held, const std::optional<Vector>& beta,
+                  const std::optional<Vector>& gradient, const SolveOptions& options) {
+  const std::optional<StartPoint> start = start_point(held, beta, gradient);
+  return run_watched(
+      options, [&](const SolveOptions& watched) { return solver(held.problem, start, watched); });
+}
+
+template <Solver solver> void def_solver(nb::module_& m, const char* name, const char* doc) {
+  m.def(name, &solve<solver>, nb::arg("problem"), nb::arg("beta").none(),
+        nb::arg("gradient").none(), nb::arg("options"), doc);
+}
+
+LeaveOneOutResult leave_out(const HeldProblem& held, const Vector& beta, const Vector& gradient,
+                            const Indices& instances, const Vector& totals,
+                            const SolveOptions& options, bool only_signs) {
+  const std::size_t n = held.problem.kernel.size();
+  const StartPoint full{checked_span(beta, n, "beta"), checked_span(gradient, n, "gradient")};
+  const std::vector<std::size_t> which = as_positions(instances, n);
+  if (totals.shape(0) != which.size())
+    throw std::invalid_argument("There must be one total for each instance left out.");
+  std::vector<LeftOut> list;
+  for (std::size_t k = 0; k < which.size(); ++k)
+    list.push_back({which[k], totals.data()[k]});
+  return run_watched(options, [&](const SolveOptions& watched) {
+    return leave_one_out(held.problem, full, list, watched, only_signs);
+  });
+}
+
+/// A view of a vector that keeps its result alive.
+template <std::vector<double> SolveResult::* member> auto vector_of(nb::object self) {
+  auto& values = nb::cast<SolveResult&>(self).*member;
+  return nb::ndarray<nb::numpy, double, nb::ndim<1>>(values.data(), {values.size()}, self);
+}
+
+} // namespace
+
+void bind_solvers(nb::module_& m) {
+  m.attr("LARGEST_IN_FLOAT32") = largest_in_float32;
+  nb::class_<HeldProblem>(m, "BoxProblem", "One SVM dual on a kernel; keeps its arrays alive.")
+      .def(nb::init<nb::object, Vector, Vector, Vector, double, std::optional<Vector>, double>(),
+           nb::arg("gram"), nb::arg("targets"), nb::arg("lower"), nb::arg("upper"),
+           nb::arg("epsilon") = 0.0, nb::arg("ridge") = nb::none(), nb::arg("total") = 0.0);
+  nb::class_<SolveOptions>(m, "SolveOptions", "Tolerance, limits and memory of one solve.")
+      .def(
+          "__init__",
+          [](SolveOptions* self, double tol, std::int64_t max_iter, double time_limit,
+             bool free_set, std::size_t memory_limit, double gap_tol) {
+            new (self) SolveOptions{tol, max_iter, time_limit, free_set, memory_limit, gap_tol, {}};
+          },
+          nb::arg("tol") = 1e-3, nb::arg("max_iter") = -1, nb::arg("time_limit") = 0.0,
+          nb::arg("free_set") = true, nb::arg("memory_limit") = 0, nb::arg("gap_tol") = 0.0);
+  nb::class_<SolveResult>(m, "SolveResult", "What a solver returns: the point and its counts.")
+      .def_prop_ro("beta", &vector_of<&SolveResult::beta>)
+      .def_prop_ro("gradient", &vector_of<&SolveResult::gradient>)
+      .def_prop_ro("status", [](const SolveResult& r) { return static_cast<int>(r.status); })
+      .def_prop_ro("bias", [](const SolveResult& r) { return r.quality.bias; })
+      .def_prop_ro("objective", [](const SolveResult& r) { return r.quality.objective; })
+      .def_prop_ro("duality_gap", [](const SolveResult& r) { return r.quality.gap; })
+      .def_prop_ro("kkt_violation", [](const SolveResult& r) { return r.quality.violation; })
+      .def_ro("hidden", &SolveResult::hidden)
+      .def_ro("n_iter", &SolveResult::n_iter)
+      .def_ro("n_free_set_solves", &SolveResult::n_free_set_solves)
+      .def_ro("n_bound_hits", &SolveResult::n_bound_hits)
+      .def_ro("n_refreshes", &SolveResult::n_refreshes)
+      .def_ro("solve_time", &SolveResult::solve_time);
+  def_solver<solve_smo>(m, "solve_smo", "Second-order SMO under sum(beta) = total.");
+  def_solver<solve_coordinate>(m, "solve_coordinate",
+                               "Greedy coordinate descent without the equality constraint.");
+
+  m.def(
+      "slope_rounding",
+      [](nb::object gram, const Vector& beta, bool has_equality) {
+        const KernelRows& kernel = nb::cast<const KernelRows&>(gram);
+        return slope_rounding(kernel, checked_span(beta, kernel.size(), "beta"), has_equality);
+      },
+      nb::arg("gram"), nb::arg("beta"), nb::arg("has_equality"),
+      "How far slopes may be off because kernel values are doubles.");
+
+  nb::class_<LeaveOneOutResult>(m, "LeaveOneOutResult", "One value for each instance left out.")
+      .def_prop_ro(
+          "values", [](const LeaveOneOutResult& r) { return to_numpy(std::span(r.values)); },
+          nb::rv_policy::move)
+      .def_ro("n_iter", &LeaveOneOutResult::n_iter)
+      .def_prop_ro("statuses",
+                   [](const LeaveOneOutResult& r) {
+                     std::vector<int> numbers;
+                     for (const Status status : r.statuses)
+                       numbers.push_back(static_cast<int>(status));
+                     return numbers;
+                   })
+      .def_ro("solve_time", &LeaveOneOutResult::solve_time);
+  m.def("leave_one_out", &leave_out, nb::arg("problem"), nb::arg("beta"), nb::arg("gradient"),
+        nb::arg("instances"), nb::arg("totals"), nb::arg("options"), nb::arg("only_signs"),
+        "Decision values of instances by the models trained without them.");
+}
+
+} // namespace alphapath::bindings

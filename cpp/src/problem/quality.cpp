@@ -1,0 +1,108 @@
+#include "problem/quality.hpp"
+
+#include "base/isa.hpp"
+#include "simd/dual/state_loops.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace alphapath {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+// A violation of so many tolerances is what moving to the ends of boxes may leave.
+constexpr double max_left = 10;
+
+/// The largest value that rounding is relative to. Between instances, offsets cancel; a kernel
+/// that is stored as expm1 has a diagonal of 0, and values up to that of the kernel itself.
+double kernel_magnitude(const KernelRows& kernel, bool has_equality) {
+  double stored = 0, whole = 0;
+  for (std::size_t i = 0; i < kernel.size(); ++i) {
+    const double own = kernel.diagonal()[i];
+    stored = std::max(stored, std::abs(own));
+    whole = std::max(whole, std::abs(own + 2 * kernel.offset()[i]));
+  }
+  return has_equality && stored > 0 ? stored : whole;
+}
+
+/// LIBSVM's rule: the middle of what the bounded instances allow, where no instance is free.
+double bias_without_free(double max_falling, double min_rising) {
+  if (std::isinf(max_falling))
+    return std::isinf(min_rising) ? 0 : -min_rising;
+  return std::isinf(min_rising) ? -max_falling : -(max_falling + min_rising) / 2;
+}
+
+/// -(slope z + epsilon |z|), where a slope of exactly 0 costs nothing, however far z may go.
+double response_at(double z, double slope, double epsilon) {
+  const double rate = slope + (z > 0 ? epsilon : z < 0 ? -epsilon : 0);
+  return rate == 0 ? 0 : -rate * z;
+}
+
+/// max over z in the box of -(slope z + epsilon |z| + ridge z^2 / 2).
+double best_response(double lower, double upper, double slope, double epsilon, double ridge) {
+  if (ridge > 0) {
+    const double pull = std::abs(slope) > epsilon ? -slope + std::copysign(epsilon, slope) : 0.0;
+    const double z = std::clamp(pull / ridge, lower, upper);
+    return -(slope * z + epsilon * std::abs(z) + ridge * z * z / 2);
+  }
+  double best = std::max(response_at(lower, slope, epsilon), response_at(upper, slope, epsilon));
+  if (epsilon > 0 && lower <= 0 && upper >= 0)
+    best = std::max(best, 0.0);
+  return best;
+}
+
+} // namespace
+
+Quality measure_quality(const BoxProblem& p, std::span<const double> beta,
+                        std::span<const double> gradient, bool has_equality) {
+  const simd::Point point{beta.data(),    gradient.data(), p.lower.data(),
+                          p.upper.data(), beta.size(),     p.epsilon};
+  const simd::PointSums sums = ALPHAPATH_DISPATCH(sum_point)(point, p.targets.data());
+  const auto [min_rising, max_falling] = sums.slopes;
+  Quality quality;
+  quality.rounding = slope_rounding(p.kernel, beta, has_equality);
+  quality.objective = sums.objective;
+  quality.n_free = sums.n_free;
+  if (has_equality) {
+    quality.violation = std::max(0.0, max_falling - min_rising);
+    quality.bias =
+        sums.n_free > 0 ? -sums.free_sum / sums.n_free : bias_without_free(max_falling, min_rising);
+  } else {
+    quality.violation = std::max({0.0, max_falling, -min_rising});
+  }
+  if (!std::isfinite(quality.objective)) // nor is some beta or slope: comparisons say nothing
+    quality.violation = infinity;
+  if (p.ridge.empty()) {
+    quality.gap = ALPHAPATH_DISPATCH(sum_gaps)(point, quality.bias);
+    return quality;
+  }
+  for (std::size_t i = 0; i < beta.size(); ++i) {
+    // In the slope of the loss, f - r, the ridge has no part; of beta'D beta one half is left.
+    const double ridge = p.ridge_of(i);
+    const double slope = gradient[i] + quality.bias - ridge * beta[i];
+    quality.gap += (slope + ridge * beta[i] / 2) * beta[i] + p.epsilon * std::abs(beta[i]) +
+                   best_response(p.lower[i], p.upper[i], slope, p.epsilon, ridge);
+  }
+  return quality;
+}
+
+double slope_rounding(const KernelRows& kernel, std::span<const double> beta, bool has_equality) {
+  double squares = 0;
+  for (const double b : beta)
+    squares += b * b;
+  const double unit = std::numeric_limits<double>::epsilon() / 2;
+  return unit * kernel_magnitude(kernel, has_equality) * std::sqrt(squares);
+}
+
+void admit_rounding(double tol, SolveResult& result) {
+  Quality& quality = result.quality;
+  const bool is_solved = result.status == Status::solved || result.status == Status::stationary;
+  if (is_solved && (quality.rounding > tol || quality.violation > max_left * tol))
+    result.status = Status::stalled;
+  if (quality.rounding > tol)
+    quality.violation += result.hidden = 2 * quality.rounding; // of two slopes
+}
+
+} // namespace alphapath

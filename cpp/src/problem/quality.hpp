@@ -1,0 +1,71 @@
+// How good a point of the box is: the quantities a Solution reports, from beta and its gradient.
+//
+// The same formulas as alphapath/optimality.py, which the certificate uses; the tests hold the two
+// against each other.
+#pragma once
+
+#include "problem/box_problem.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+namespace alphapath {
+
+/// `gradient` is (K + D) beta - r with the offsets of the kernel included.
+Quality measure_quality(const BoxProblem& problem, std::span<const double> beta,
+                        std::span<const double> gradient, bool has_equality);
+
+/// How far slopes may be off because kernel values and sums are doubles, as they differ from one
+/// instance to another (with the equality) or as they are: as if every value were the largest.
+double slope_rounding(const KernelRows& kernel, std::span<const double> beta, bool has_equality);
+
+/// A point whose violation is far beyond the tolerance, or whose slopes are rounded by more than
+/// that, is not solved: it stalled. What rounding may hide there is part of its violation.
+void admit_rounding(double tol, SolveResult& result);
+
+/// A beta and the ends of its box.
+struct Boxed {
+  double beta, lower, upper;
+};
+
+/// Which betas only rounding keeps off an end of their box or 0 (the kink, where there is a tube).
+/// One instance that seems free would set the bias, where all are bounded and the bias is the
+/// middle of an interval. Rounding is relative to the betas that are there, not to their boxes: in
+/// boxes that are never felt (a huge C, rows of huge norm) betas are small beside the width.
+class BoxRounding {
+public:
+  /// `at(i)` is the Boxed beta of instance i, for all i < n.
+  template <class At> BoxRounding(std::size_t n, const At& at) {
+    for (std::size_t i = 0; i < n; ++i)
+      largest_ = std::max(largest_, std::abs(at(i).beta));
+    bool has_free = false, has_bounded = false;
+    share_ = share_of_all;
+    for (std::size_t i = 0; i < n && !has_free; ++i) {
+      const Boxed b = at(i);
+      const double end = snap(b);
+      has_free = end != b.lower && end != b.upper && end != 0;
+      has_bounded |= end != 0 && (end == b.lower || end == b.upper);
+    }
+    if (has_free || !has_bounded)
+      share_ = share_of_one;
+  }
+
+  /// The beta in its box, and on an end or at 0 where only rounding keeps it off.
+  double snap(const Boxed& b) const {
+    const double width = b.upper - b.lower;
+    const double margin = std::isinf(width) ? 0.0 : share_ * std::min(width, largest_);
+    if (b.beta <= b.lower + margin)
+      return b.lower;
+    return b.beta >= b.upper - margin ? b.upper : std::abs(b.beta) <= margin ? 0.0 : b.beta;
+  }
+
+private:
+  // Of the width of the box, or of the largest |beta| where that is less. The second holds where no
+  // beta is further inside and some are at an end that is not 0: then their sum leaves them no
+  // choice but the ends, and what rounding of many betas adds up to is larger.
+  static constexpr double share_of_one = 1e-13, share_of_all = 1e-11;
+  double largest_ = 0, share_ = share_of_one;
+};
+
+} // namespace alphapath
