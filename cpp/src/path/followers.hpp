@@ -1,4 +1,4 @@
-// What a part of a walk (path_near.cpp) left behind that everybody else follows.
+// What a part of a walk (local_walk.cpp) left behind that everybody else follows.
 #pragma once
 
 #include "base/buffer.hpp"

@@ -6,7 +6,7 @@
 // residuals of the others follow from what the betas moved, in one product. If one of them left its
 // interval, the part is dropped, and walked again with it. Where only the end counts, a far
 // instance may leave its interval and return between turns, which no solution is the worse for;
-// where the walk is recorded, it may not (path_far.cpp).
+// where the walk is recorded, it may not (followers.cpp).
 
 #include "path/near_kernel.hpp"
 #include "path/walker.hpp"

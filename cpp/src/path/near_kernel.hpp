@@ -1,4 +1,4 @@
-// The kernel among the instances that a part of a walk looks at (path_near.cpp).
+// The kernel among the instances that a part of a walk looks at (local_walk.cpp).
 #pragma once
 
 #include "base/buffer.hpp"

@@ -1,4 +1,4 @@
-// A part of a walk (path_near.cpp): the walker on the near instances alone.
+// A part of a walk (local_walk.cpp): the walker on the near instances alone.
 
 #include "path/near_kernel.hpp"
 #include "path/walker.hpp"

@@ -147,7 +147,7 @@ private:
   void write_scores(double at, double end, double shift, double shift_rate);
   bool are_members_bounded() const;
 
-  // path_walker.cpp
+  // walker.cpp
   Turn take_turn(double to, PathStatus& status);
   void find_direction(double limit);
   void find_crossing(double limit);
@@ -157,7 +157,7 @@ private:
   void write_change(std::size_t i);
   bool must_end(PathStatus& status, std::int64_t max_events, Watch& watch) const;
 
-  // path_near.cpp
+  // local_walk.cpp
   /// Memory kept from one part to the next; a copy of a walker begins without.
   struct Scratch {
     Buffer<double> values;
@@ -186,7 +186,7 @@ private:
   bool needs_others(double step) const;
   Turn walk_part(double to, double horizon, const Limits& limits);
 
-  // path_far.cpp
+  // followers.cpp
   bool follow_far(const PathWalker& part, const PieceCounts& begin);
   void list_movers(const PieceCounts& begin, PartMoves& moves) const;
   void list_moves(const PathWalker& part, const PieceCounts& begin, PartMoves& moves) const;
@@ -202,7 +202,7 @@ private:
                     const double* e_b, FarRows& far, Passages& passages);
   void score_chord(double start, double end, const double* first, const double* last);
 
-  // path_moves.cpp
+  // margin_set.cpp
   PathStatus enter(std::size_t i, bool at_hi);
   PathStatus insert(std::size_t i, bool goes_up, double change);
   bool exchange(std::size_t i, const double* row, bool goes_up);
@@ -228,7 +228,7 @@ private:
   void set_place(std::size_t i, Place place);
   void choose_origin();
 
-  // path_rates.cpp
+  // direction.cpp
   double set_rate(std::size_t i, double rate);
   double carried_shift(std::size_t i, double change) const;
   void set_rates(std::span<const std::size_t> instances, std::span<const double> rates);
@@ -238,7 +238,7 @@ private:
   void multiply_rates();
   bool scale_rates();
 
-  // path_residuals.cpp
+  // residuals.cpp
   void order_members();
   PathStatus build_factor();
   void multiply_betas(std::span<double> out) const;

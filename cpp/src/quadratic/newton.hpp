@@ -1,4 +1,4 @@
-// Active-set Newton for one lambda; the problem and what is returned are in quadratic_path.hpp.
+// Active-set Newton for one lambda; the problem and what is returned are in problem.hpp.
 #pragma once
 
 #include "quadratic/problem.hpp"

@@ -37,7 +37,7 @@ private:
   bool has_cycled();
   QuadraticPathStatus walk();
 
-  // State (secular_walk.cpp).
+  // State (walk.cpp).
   bool arrange(std::span<const double> a, bool is_recorded);
   bool factor();
   bool solve_here();

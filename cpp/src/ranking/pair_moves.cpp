@@ -10,7 +10,7 @@ namespace alphapath {
 
 namespace {
 
-// As in path_moves.cpp: a pair whose relative pivot is below this depends on the margin set.
+// As in path/margin_set.cpp: a pair whose relative pivot is below this depends on the margin set.
 constexpr double least_pivot = 1e-13;
 constexpr double negative_pivot = -1e-8;
 constexpr double null_noise = 1e-11;

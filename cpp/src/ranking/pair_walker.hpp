@@ -2,7 +2,7 @@
 //
 //   minimise 1/2 |sum_p beta_p phi_p|^2 - r(tau)'beta,   0 <= beta_p <= c_p(tau) = c0 + tau dc
 //
-// phi_p = phi_i - phi_j for the pair p = (i, j); no bias. It is the walk of path_walker.hpp on the
+// phi_p = phi_i - phi_j for the pair p = (i, j); no bias. It is the walk of path/walker.hpp on the
 // pair-difference kernel, but nothing of it is as long as the pairs: the residual of a pair is
 //   e_p = f_i - f_j - r_p,    e = 0 on the margin,  e >= 0 where beta = 0,  e <= 0 where beta = c,
 // with f and its rate on instances. Between events [Phi'Phi]_MM dbeta_M = -(de of bounded pairs)_M.

@@ -1,4 +1,4 @@
-// Coordinate steps of the dual of a linear SVM with a margin loss; see margins_dual.hpp.
+// Coordinate steps of the dual of a linear SVM with a margin loss; see primal/dual_descent.hpp.
 #pragma once
 
 #include "simd/primal/margin_loops.hpp"

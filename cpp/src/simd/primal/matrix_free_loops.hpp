@@ -1,4 +1,5 @@
-// Hot loops of paths side by side without second moments (lane_paths.cpp): one lane a model.
+// Hot loops of paths side by side without second moments
+// (primal/newton/matrix_free_fold_paths.cpp): one lane a model.
 #pragma once
 
 #include "simd/primal/fold_loops.hpp"
