@@ -2,7 +2,7 @@
 #pragma once
 
 #include "arrays.hpp"
-#include "primal/sums/loss_sums.hpp"
+#include "primal/margin_loss.hpp"
 
 #include <memory>
 #include <span>

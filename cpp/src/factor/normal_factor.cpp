@@ -8,8 +8,8 @@
 
 namespace alphapath {
 
-void GramFactor::factor(const std::vector<double>& G, double scale,
-                        const std::vector<double>& diagonal, double C) {
+void NormalFactor::factor(const std::vector<double>& G, double scale,
+                          const std::vector<double>& diagonal, double C) {
   const std::size_t d = diagonal.size();
   const int n = static_cast<int>(d);
   values_.resize(d * d);
@@ -31,7 +31,7 @@ void GramFactor::factor(const std::vector<double>& G, double scale,
   C_ = C;
 }
 
-void GramFactor::solve(std::vector<double>& x) const {
+void NormalFactor::solve(std::vector<double>& x) const {
   ALPHAPATH_DISPATCH(solve_lower)(values_.data(), x.size(), x.size(), x.data());
   ALPHAPATH_DISPATCH(solve_lower_transposed)(values_.data(), x.size(), x.size(), x.data());
 }

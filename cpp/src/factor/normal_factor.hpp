@@ -10,7 +10,7 @@
 
 namespace alphapath {
 
-class GramFactor {
+class NormalFactor {
 public:
   /// Whether the next system should be factored rather than solved with what is there.
   bool is_outdated() const { return values_.empty() || is_outdated_; }

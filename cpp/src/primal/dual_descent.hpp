@@ -23,7 +23,7 @@
 #pragma once
 
 #include "base/interrupt.hpp"
-#include "primal/sums/loss_sums.hpp"
+#include "primal/margin_loss.hpp"
 
 #include <cstdint>
 #include <span>

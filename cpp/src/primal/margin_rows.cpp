@@ -297,4 +297,8 @@ template std::unique_ptr<MarginRows> make_csr_rows(const CsrRows<float>&, std::s
 template std::unique_ptr<MarginRows> make_csr_rows(const CsrRows<double>&, std::size_t,
                                                    std::size_t);
 
+double dot_product(const double* a, const double* b, std::size_t n) {
+  return ALPHAPATH_DISPATCH(dot_product)(a, b, n);
+}
+
 } // namespace alphapath

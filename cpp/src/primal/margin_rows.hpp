@@ -105,4 +105,9 @@ template <class T>
 std::unique_ptr<MarginRows> make_csr_rows(const CsrRows<T>& rows, std::size_t n,
                                           std::size_t n_columns);
 
+/// Rows examined at a time, so that a row is still in the cache when it is added.
+inline constexpr std::size_t margin_block = 128;
+
+double dot_product(const double* a, const double* b, std::size_t n);
+
 } // namespace alphapath

@@ -1,15 +1,160 @@
 #include "primal/pegasos.hpp"
 
+#include "base/isa.hpp"
 #include "base/random.hpp"
-#include "primal/stored_margins.hpp"
 #include "problem/box_problem.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <vector>
 
 namespace alphapath {
 
 namespace {
+
+// Rows in which the columns are counted.
+constexpr std::size_t n_counted = 4096;
+
+/// The bounds of Algorithm 3: margins of all rows under a stored w', b'.
+///
+/// A step of Pegasos shrinks w as a whole, which changes all margins in proportion: so w is
+/// compared with the nearest multiple of w'. The weights of frequent columns move otherwise than
+/// those of rare ones, so each of a few groups of columns has a length of x and a distance from w'
+/// of its own. What a sampled row needs lies side by side, since the samples are scattered: reading
+/// it must cost less than the row.
+class StoredMargins {
+public:
+  StoredMargins(const MarginTask& task) : task_(task), w_(task.rows.n_columns()), moved_(w_) {}
+
+  void store(const std::vector<double>& theta);
+
+  /// Only the place, to see later how far w went.
+  void remember(const std::vector<double>& theta);
+
+  /// w moved to theta.
+  void move_to(const std::vector<double>& theta);
+
+  /// How far the margin of row i can have gone from what it was, but for the bias and the scale.
+  double reach_of(std::size_t i) const { return reach_of(signed_norms(i)); }
+
+  /// +1: surely beyond 1; -1: surely before it; 0: not known. Floats are rounded against the proof.
+  int side_of(std::size_t i) const {
+    const Row& row = rows_[i];
+    const float m = scale_ * row.margin;
+    const float away = m - 1.0f + std::copysign(bias_, bias_ * row.norms[0]);
+    const float reach = reach_of(row.norms) + 1e-6f * (2.0f + std::abs(m) + std::abs(bias_));
+    return static_cast<int>(away > reach) - static_cast<int>(away < -reach);
+  }
+
+private:
+  static constexpr std::size_t n_groups = 3;
+  // The share of the columns, the most frequent first, at which the next group begins.
+  static constexpr double begins[n_groups - 1] = {1.0 / 6.0, 1.0 / 2.0};
+
+  using Norms = std::array<float, n_groups>;
+
+  struct alignas(16) Row {
+    float margin = 0.0f; // y w'x, without the bias
+    Norms norms{};       // the sign of the first is y
+  };
+
+  float reach_of(const Norms& norms) const {
+    return std::abs(norms[0]) * reach_[0] + norms[1] * reach_[1] + norms[2] * reach_[2];
+  }
+
+  Norms signed_norms(std::size_t i) const;
+
+  /// The weights of theta, group by group.
+  void arrange(const std::vector<double>& theta, std::vector<double>& to);
+
+  /// Columns by the squares that they hold.
+  void choose_groups();
+
+  const MarginTask& task_;
+  std::vector<double> w_, moved_; // w' and w, group by group
+  double squares_ = 0.0;
+  std::vector<std::int32_t> order_, group_; // columns by group; the group of each
+  std::size_t ends_[n_groups + 1] = {};
+  std::vector<Row> rows_;
+  float reach_[n_groups] = {};
+  float scale_ = 0.0f;
+  float bias_ = 0.0f;
+};
+
+void StoredMargins::store(const std::vector<double>& theta) {
+  remember(theta);
+  const std::size_t n = task_.rows.size();
+  if (rows_.empty()) {
+    rows_.resize(n);
+    for (std::size_t i = 0; i < n; ++i)
+      rows_[i].norms = signed_norms(i);
+  }
+  std::vector<double> dots(margin_block);
+  for (std::size_t first = 0; first < n; first += margin_block) {
+    const RowList rows = all_rows(first, std::min(margin_block, n - first));
+    task_.rows.dots(rows, theta.data(), dots.data());
+    for (std::size_t k = 0; k < rows.count; ++k)
+      rows_[first + k].margin = static_cast<float>(task_.labels[first + k] * dots[k]);
+  }
+}
+
+void StoredMargins::remember(const std::vector<double>& theta) {
+  arrange(theta, w_);
+  squares_ = dot_product(w_.data(), w_.data(), w_.size());
+}
+
+void StoredMargins::move_to(const std::vector<double>& theta) {
+  arrange(theta, moved_);
+  const double common = dot_product(moved_.data(), w_.data(), w_.size());
+  const double scale = squares_ > 0.0 ? common / squares_ : 0.0;
+  for (std::size_t g = 0; g < n_groups; ++g) {
+    const double* own = w_.data() + ends_[g];
+    const double squares = ALPHAPATH_DISPATCH(squared_distance)(
+        moved_.data() + ends_[g], scale, own, 0.0, own, ends_[g + 1] - ends_[g]);
+    reach_[g] = static_cast<float>(std::sqrt(squares) * (1.0 + 1e-6));
+  }
+  scale_ = static_cast<float>(scale);
+  bias_ = static_cast<float>(theta.back());
+}
+
+auto StoredMargins::signed_norms(std::size_t i) const -> Norms {
+  double squares[n_groups] = {};
+  task_.rows.add_squares(i, group_.data(), squares);
+  Norms norms;
+  for (std::size_t g = 0; g < n_groups; ++g)
+    norms[g] = static_cast<float>(std::sqrt(squares[g]) * (1.0 + 1e-6));
+  norms[0] = std::copysign(norms[0], static_cast<float>(task_.labels[i]));
+  return norms;
+}
+
+void StoredMargins::arrange(const std::vector<double>& theta, std::vector<double>& to) {
+  if (order_.empty())
+    choose_groups();
+  for (std::size_t k = 0; k < to.size(); ++k)
+    to[k] = theta[static_cast<std::size_t>(order_[k])];
+}
+
+void StoredMargins::choose_groups() {
+  const std::size_t d = w_.size(), n = task_.rows.size();
+  std::vector<double> squares(d);
+  order_.resize(d);
+  std::iota(order_.begin(), order_.end(), 0);
+  const std::size_t every = (n + n_counted - 1) / n_counted;
+  for (std::size_t i = 0; i < n; i += every)
+    task_.rows.add_squares(i, order_.data(), squares.data());
+  std::stable_sort(order_.begin(), order_.end(), [&](std::int32_t a, std::int32_t b) {
+    return squares[static_cast<std::size_t>(a)] > squares[static_cast<std::size_t>(b)];
+  });
+  group_.resize(d);
+  for (std::size_t g = 0; g < n_groups; ++g) {
+    ends_[g + 1] = g + 1 < n_groups ? static_cast<std::size_t>(begins[g] * double(d)) : d;
+    for (std::size_t k = ends_[g]; k < ends_[g + 1]; ++k)
+      group_[static_cast<std::size_t>(order_[k])] = static_cast<std::int32_t>(g);
+  }
+}
 
 // The bounds are worth taking up where they would spare this share of the margins ...
 constexpr double least_promise = 0.4;

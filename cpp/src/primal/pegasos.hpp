@@ -1,10 +1,10 @@
 // Pegasos, stochastic subgradient descent for the hinge loss, with Algorithm 3 of the paper named
-// in margins.hpp: the margin of a sampled row is not computed where a bound on its change says on
+// in loss_sums.hpp: the margin of a sampled row is not computed where a bound on its change says on
 // which side of 1 it lies.
 #pragma once
 
 #include "base/interrupt.hpp"
-#include "primal/sums/loss_sums.hpp"
+#include "primal/margin_loss.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -4,7 +4,7 @@
 
 #include "support/numbers.hpp"
 
-#include "primal/sums/loss_sums.hpp"
+#include "primal/margin_loss.hpp"
 
 #include <cmath>
 #include <cstdint>

@@ -26,8 +26,8 @@ std::unique_ptr<FoldPaths> make_fold_paths(const std::vector<MarginTask>& tasks,
                                            const NewtonPathOptions& options,
                                            const std::vector<const double*>& grams) {
   if (options.keeps_gram)
-    return std::make_unique<JointPaths>(tasks, options, grams);
-  return std::make_unique<LanePaths>(tasks, options);
+    return std::make_unique<MomentFoldPaths>(tasks, options, grams);
+  return std::make_unique<MatrixFreeFoldPaths>(tasks, options);
 }
 
 } // namespace alphapath

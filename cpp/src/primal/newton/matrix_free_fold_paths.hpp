@@ -1,6 +1,6 @@
 // Paths of several folds without second moments, for data of many columns.
 //
-// Newton's method as in margins_newton.hpp, all folds in step. A C begins at the minimum over the
+// Newton's method as in newton.hpp, all folds in step. A C begins at the minimum over the
 // span of the solutions of the last three, for which their decision values are enough. The
 // systems are solved by conjugate residuals on a copy of the rows that are on the parabola in any
 // fold, in single precision: what a step loses by that, the next one makes up, since objective and
@@ -23,10 +23,10 @@ inline Lanes with(Lanes set, std::size_t f) {
   return static_cast<Lanes>(set | 1u << f);
 }
 
-class LanePaths final : public FoldPaths {
+class MatrixFreeFoldPaths final : public FoldPaths {
 public:
   /// As make_fold_paths.
-  LanePaths(const std::vector<MarginTask>& tasks, const NewtonPathOptions& options);
+  MatrixFreeFoldPaths(const std::vector<MarginTask>& tasks, const NewtonPathOptions& options);
 
   std::vector<NewtonResult> solve(double C, Watch& watch) override;
   std::vector<double> theta(std::size_t fold) const override;

@@ -13,8 +13,9 @@ constexpr std::size_t lanes = simd::n_together;
 
 } // namespace
 
-JointPaths::JointPaths(const std::vector<MarginTask>& tasks, const NewtonPathOptions& options,
-                       const std::vector<const double*>& grams)
+MomentFoldPaths::MomentFoldPaths(const std::vector<MarginTask>& tasks,
+                                 const NewtonPathOptions& options,
+                                 const std::vector<const double*>& grams)
     : FoldPaths(tasks, options), needs_values_(!options.are_signs_enough),
       columns_(task_.rows.indicator_columns()), bounds_(task_.rows, has_bias_),
       together_(task_.rows.n_columns() * lanes) {
@@ -23,7 +24,7 @@ JointPaths::JointPaths(const std::vector<MarginTask>& tasks, const NewtonPathOpt
   for (std::size_t i = 0; i < rows_.weights.size(); ++i)
     common_[rows_.lanes[i].holder].add(static_cast<std::int32_t>(i), rows_.weights[i]);
   sum_common(grams.empty());
-  const auto factor = std::make_shared<GramFactor>();
+  const auto factor = std::make_shared<NormalFactor>();
   for (std::size_t f = 0; f < tasks.size(); ++f) {
     ParabolaMoments start = whole_;
     if (!common_[f].rows.empty())
@@ -35,7 +36,7 @@ JointPaths::JointPaths(const std::vector<MarginTask>& tasks, const NewtonPathOpt
   clear_common();
 }
 
-std::vector<NewtonResult> JointPaths::solve(double C, Watch& watch) {
+std::vector<NewtonResult> MomentFoldPaths::solve(double C, Watch& watch) {
   for (auto& path : paths_)
     path->begin(C);
   Lanes moving = 0;
@@ -53,7 +54,7 @@ std::vector<NewtonResult> JointPaths::solve(double C, Watch& watch) {
 }
 
 /// Moves those to what they propose; returns which of them have another proposal.
-Lanes JointPaths::move(Lanes moving, Watch& watch) {
+Lanes MomentFoldPaths::move(Lanes moving, Watch& watch) {
   double longest = 0.0; // squared
   for (std::size_t f = 0; f < paths_.size(); ++f) {
     if (!(moving >> f & 1u))
@@ -84,7 +85,7 @@ Lanes JointPaths::move(Lanes moving, Watch& watch) {
   return next;
 }
 
-void JointPaths::find_crossings(Lanes moving) {
+void MomentFoldPaths::find_crossings(Lanes moving) {
   const auto unproven = bounds_.find_unproven();
   const std::size_t n = rows_.weights.size();
   // Rows in their order stream from memory: half of them scattered costs as much as all.
@@ -98,7 +99,7 @@ void JointPaths::find_crossings(Lanes moving) {
   }
 }
 
-void JointPaths::take_block(const RowList& rows, Lanes moving) {
+void MomentFoldPaths::take_block(const RowList& rows, Lanes moving) {
   alignas(64) double dots[margin_block * lanes];
   double distances[margin_block];
   Lanes now[margin_block];
@@ -118,7 +119,7 @@ void JointPaths::take_block(const RowList& rows, Lanes moving) {
   }
 }
 
-void JointPaths::take_products(const RowList& rows, double* dots) const {
+void MomentFoldPaths::take_products(const RowList& rows, double* dots) const {
   if (columns_.empty())
     return task_.rows.dots_together(rows, together_.data(), dots);
   ALPHAPATH_DISPATCH(dots_together_indicator)
@@ -126,7 +127,7 @@ void JointPaths::take_products(const RowList& rows, double* dots) const {
 }
 
 /// Where bounds left out rows, only the signs of their decision values are up to date.
-void JointPaths::update_held_out() {
+void MomentFoldPaths::update_held_out() {
   alignas(64) double dots[margin_block * lanes];
   for (std::size_t first = 0; first < held_out_.size(); first += margin_block) {
     const std::size_t count = std::min(margin_block, held_out_.size() - first);
@@ -137,13 +138,13 @@ void JointPaths::update_held_out() {
   }
 }
 
-bool JointPaths::is_common(const Crossing& c, Lanes moving) const {
+bool MomentFoldPaths::is_common(const Crossing& c, Lanes moving) const {
   const Lanes all = rows_.lanes[static_cast<std::size_t>(c.row)].trains & moving;
   const Lanes below = c.below & c.lanes;
   return c.lanes == all && (below == 0 || below == all);
 }
 
-void JointPaths::apply_crossings(Lanes moving) {
+void MomentFoldPaths::apply_crossings(Lanes moving) {
   const auto is_moving = [&](std::size_t f) { return f < lanes && (moving >> f & 1u); };
   const std::size_t n_common = static_cast<std::size_t>(
       std::count_if(crossings_.begin(), crossings_.end(),
@@ -174,7 +175,7 @@ void JointPaths::apply_crossings(Lanes moving) {
 }
 
 /// moments_ and whole_ from the rows of common_.
-void JointPaths::sum_common(bool keeps_gram) {
+void MomentFoldPaths::sum_common(bool keeps_gram) {
   whole_.reset(whole_size(), keeps_gram);
   for (std::size_t h = 0; h <= lanes; ++h) {
     if (common_[h].rows.empty())
@@ -185,14 +186,14 @@ void JointPaths::sum_common(bool keeps_gram) {
   }
 }
 
-void JointPaths::clear_common() {
+void MomentFoldPaths::clear_common() {
   for (Common& common : common_) {
     common.rows.clear();
     common.weights.clear();
   }
 }
 
-void JointPaths::cross_together(Lanes moving) {
+void MomentFoldPaths::cross_together(Lanes moving) {
   sum_common(true);
   for (std::size_t f = 0; f < paths_.size(); ++f) {
     if (!(moving >> f & 1u))

@@ -14,11 +14,11 @@
 
 namespace alphapath {
 
-class JointPaths final : public FoldPaths {
+class MomentFoldPaths final : public FoldPaths {
 public:
   /// As make_fold_paths.
-  JointPaths(const std::vector<MarginTask>& tasks, const NewtonPathOptions& options,
-             const std::vector<const double*>& grams);
+  MomentFoldPaths(const std::vector<MarginTask>& tasks, const NewtonPathOptions& options,
+                  const std::vector<const double*>& grams);
 
   std::vector<NewtonResult> solve(double C, Watch& watch) override;
   std::vector<double> theta(std::size_t fold) const override {
@@ -59,7 +59,7 @@ private:
   std::vector<std::unique_ptr<NewtonPath>> paths_;
   bool needs_values_;
   IndicatorColumns columns_;
-  PathBounds bounds_;       // on the margins where a row is trained on, on 0 where it is held out
+  LengthBounds bounds_;     // on the margins where a row is trained on, on 0 where it is held out
   Buffer<double> together_; // weights of all folds, lane by lane
   double bias_[simd::n_together] = {};
   std::vector<Crossing> crossings_;

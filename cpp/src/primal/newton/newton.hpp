@@ -15,21 +15,41 @@
 //
 // The gap is half the squared gradient norm: with the dual variables -C s l'(m) Fenchel's
 // inequality is tight for every row, and only |theta - sum beta x|^2 / 2 is left of the duality
-// gap.
+// gap. Two rules bound the norm of the gradient g, whatever the start was. The gap |g|^2 / 2 must
+// be within tol of F. Where C is small, F is nearly that of theta = 0 and this asks for little:
+// there |g| must be within a share of |g(0)|, as in LIBLINEAR. But LIBLINEAR stops after whole
+// Newton steps, and where C is small these converge quadratically: it ends far below its own rule,
+// at about the square of it. So the share rule q is squared against the gap rule G where it is the
+// smaller one: |g| <= q^2 / G. As C falls, that bound meets G without a jump and falls on with C^2.
 #pragma once
 
 #include "base/interrupt.hpp"
 #include "factor/normal_factor.hpp"
-#include "primal/newton/newton_stop.hpp"
+#include "primal/margin_loss.hpp"
 #include "primal/newton/parabola_system.hpp"
 #include "primal/newton/segment_state.hpp"
 #include "problem/box_problem.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
 namespace alphapath {
+
+struct NewtonPathOptions {
+  bool has_bias = false;
+  double bias_penalty = 1.0; // 0: free
+  bool keeps_gram = true;
+  bool are_signs_enough = false; // of held-out decision values, for paths side by side
+  double tol = 1e-6;             // of the gap, relative to F
+  // Of the gradient norm, relative to that at theta = 0 times the share of the rarer class.
+  double gradient_tol = std::numeric_limits<double>::infinity();
+  // Of the slope of a free bias, times how far the bias may still go (as if to 0 and 1 further),
+  // relative to F: there the gap knows nothing of it.
+  double bias_tol = std::numeric_limits<double>::infinity();
+  std::int64_t max_iter = 200;
+};
 
 struct NewtonResult {
   double objective = 0.0;
@@ -45,7 +65,7 @@ public:
   NewtonPath(const MarginTask& task, const NewtonPathOptions& options, const double* gram);
   /// Moved together with others, with which it shares the factor. `start`: as for SegmentState.
   NewtonPath(const MarginTask& task, const NewtonPathOptions& options, ParabolaMoments start,
-             std::shared_ptr<GramFactor> factor);
+             std::shared_ptr<NormalFactor> factor);
 
   NewtonResult solve(double C, Watch& watch);
 
@@ -78,7 +98,7 @@ private:
 
   NewtonPathOptions options_;
   SegmentState state_;
-  std::shared_ptr<GramFactor> factor_;
+  std::shared_ptr<NormalFactor> factor_;
   bool is_joint_;
   ParabolaSystem parabola_;
   NewtonResult result_;
@@ -101,5 +121,12 @@ private:
   int n_level_ = 0; // steps in a row that did not bring F down
   std::vector<double> gradient_, step_, product_, residual_, direction_, preconditioned_;
 };
+
+/// Of the weights.
+double share_of_rarer_class(const MarginTask& task);
+
+/// The gradient norm at which to stop. `zero_gradient`: that at theta = 0, times the share of the
+/// rarer class.
+double largest_gradient(const NewtonPathOptions& options, double zero_gradient, double objective);
 
 } // namespace alphapath

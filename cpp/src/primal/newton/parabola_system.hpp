@@ -27,7 +27,7 @@ public:
 private:
   void fill(const SegmentState& state, double bias_penalty);
 
-  GramFactor factor_;
+  NormalFactor factor_;
   std::vector<double> gram_, diagonal_, right_, border_, row_, theta_;
 };
 

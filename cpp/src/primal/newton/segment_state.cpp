@@ -68,7 +68,7 @@ SegmentState::SegmentState(const MarginTask& task, bool has_bias, bool keeps_gra
                            const double* gram)
     : task_(task), has_bias_(has_bias), keeps_gram_(keeps_gram),
       sums_rows_(!keeps_gram || is_narrow()),
-      bounds_(std::make_unique<PathBounds>(task.rows, has_bias)),
+      bounds_(std::make_unique<LengthBounds>(task.rows, has_bias)),
       segment_(task.rows.size(), Segment::absent), theta_(task.rows.n_columns() + has_bias),
       line_sum_(theta_.size()), parabola_gradient_(theta_.size()) {
   rebuild(gram);

@@ -7,7 +7,7 @@
 //   parabola  sum s curvature (high - m)^2    = curvature (high^2 weight - 2 high theta'sum
 //                                                          + theta'G theta)
 // with sum = sum s y x, G = sum s x x'. The moments change only when a row crosses a kink, and lazy
-// bounds (path_bounds.hpp) say which rows may have. theta = (w, b) where there is a bias: x then
+// bounds (length_bounds.hpp) say which rows may have. theta = (w, b) where there is a bias: x then
 // ends in 1.
 //
 // G is kept where the number of columns allows it; without it the rows on the parabola are computed
@@ -15,8 +15,8 @@
 // narrow: the terms above are then large against their sum, and few rows lie on it.
 #pragma once
 
+#include "primal/margin_loss.hpp"
 #include "primal/sums/length_bounds.hpp"
-#include "primal/sums/loss_sums.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -121,8 +121,8 @@ private:
   MarginTask task_;
   bool has_bias_;
   bool keeps_gram_;
-  bool sums_rows_;                     // loss and gradient of the parabola come from its rows
-  std::unique_ptr<PathBounds> bounds_; // null for a joint state
+  bool sums_rows_;                       // loss and gradient of the parabola come from its rows
+  std::unique_ptr<LengthBounds> bounds_; // null for a joint state
   std::vector<Segment> segment_;
   std::vector<double> theta_, line_sum_;
   double line_weight_ = 0.0;

@@ -6,7 +6,7 @@
 // taken by class.
 #pragma once
 
-#include "primal/sums/loss_sums.hpp"
+#include "primal/margin_loss.hpp"
 
 #include <vector>
 

@@ -4,17 +4,176 @@
 // or leaves it, and gives all their loss and gradient at once. Rows on the parabola are computed at
 // every evaluation.
 
-#include "primal/sums/bounds_probe.hpp"
-#include "primal/sums/hot_rows.hpp"
 #include "primal/sums/loss_sums.hpp"
 #include "primal/sums/margin_bounds.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
 
 namespace alphapath {
 
 namespace {
+
+// At most so many rows, and no more than one in `least_spacing`.
+constexpr std::size_t max_sample = 2048, least_spacing = 16;
+
+/// Whether bounds on margins would pay, tried out on a few rows.
+///
+/// References for all rows cost about three passes over the data. Where w jumps to and fro nothing
+/// can be proven with them, so a sample of the rows gets its references first, and the share of it
+/// that is proven at the next w is that of all rows.
+class BoundsProbe {
+public:
+  explicit BoundsProbe(const MarginTask& task);
+
+  std::size_t size() const { return ids_.size(); }
+  MarginBounds& bounds() { return bounds_; }
+
+  /// References for the sample at (w, b), to which its bounds have been moved.
+  void take_references(const double* w, double b);
+  /// The share of the sample that is not proven where its bounds are now.
+  double share_unproven();
+
+private:
+  static std::vector<std::int32_t> choose_rows(std::size_t n);
+
+  const MarginTask& task_;
+  std::vector<std::int32_t> ids_;
+  std::unique_ptr<MarginRows> rows_; // a copy of them
+  MarginBounds bounds_;
+  std::vector<double> dots_, along_, across_;
+};
+
+/// The reference of row i of `bounds`, which lies on the segment `now` of the loss with margin m.
+void set_reference(MarginBounds& bounds, std::size_t i, const MarginLoss& loss, Segment now,
+                   double m, double y);
+
+std::vector<std::int32_t> BoundsProbe::choose_rows(std::size_t n) {
+  const std::size_t spacing = std::max(least_spacing, (n + max_sample - 1) / max_sample);
+  std::vector<std::int32_t> rows;
+  for (std::size_t i = 0; i < n; i += spacing)
+    rows.push_back(static_cast<std::int32_t>(i));
+  return rows;
+}
+
+BoundsProbe::BoundsProbe(const MarginTask& task)
+    : task_(task), ids_(choose_rows(task.rows.size())), rows_(task.rows.pack(ids_)),
+      bounds_(*rows_, false), dots_(ids_.size()), along_(ids_.size()), across_(ids_.size()) {}
+
+void BoundsProbe::take_references(const double* w, double b) {
+  const RowList all = all_rows(0, ids_.size());
+  const MarginBounds::Plane plane = bounds_.begin_plane();
+  rows_->dots(all, w, dots_.data());
+  rows_->dots(all, plane.v, along_.data());
+  rows_->dots(all, plane.u, across_.data());
+  for (std::size_t k = 0; k < ids_.size(); ++k) {
+    const std::size_t i = static_cast<std::size_t>(ids_[k]);
+    const double y = task_.labels[i], m = y * (dots_[k] + b);
+    bounds_.set_along(k, along_[k], across_[k]);
+    const Segment now = task_.weights[i] > 0.0 ? task_.loss.segment(m) : Segment::absent;
+    set_reference(bounds_, k, task_.loss, now, m, y);
+  }
+}
+
+double BoundsProbe::share_unproven() {
+  return static_cast<double>(bounds_.find_unproven().size()) / static_cast<double>(ids_.size());
+}
+
+void set_reference(MarginBounds& bounds, std::size_t i, const MarginLoss& loss, Segment now,
+                   double m, double y) {
+  switch (now) {
+  case Segment::flat:
+    return bounds.set(i, m - loss.high, y);
+  case Segment::linear:
+    return bounds.set(i, loss.low - m, -y);
+  case Segment::quadratic:
+    return bounds.set(i, MarginBounds::never, y);
+  case Segment::absent:
+    return bounds.set(i, MarginBounds::always, y);
+  }
+}
+
+// At most this share of the rows is copied: beyond it the copy neither fits a cache nor pays.
+constexpr std::size_t max_share = 16;
+constexpr std::size_t min_patience = 4;
+constexpr std::size_t max_patience = 256;
+
+/// The rows near a kink are computed again and again, but lie scattered over the data. A packed
+/// copy of them stays in the cache; everything else is read where it is.
+class HotRows {
+public:
+  explicit HotRows(const MarginRows& rows) : rows_(rows) {}
+
+  /// Some rows of one store; `ids` are their numbers in the data.
+  struct Part {
+    const MarginRows* store;
+    RowList rows;
+    std::span<const std::int32_t> ids;
+  };
+
+  /// `wanted` (increasing row numbers), in two parts: packed ones first; the others take its
+  /// place. Packs anew where that has become cheaper than to go on reading scattered rows.
+  std::pair<Part, Part> split(std::span<std::int32_t> wanted);
+
+private:
+  void pack(std::span<const std::int32_t> wanted);
+
+  const MarginRows& rows_;
+  std::unique_ptr<MarginRows> packed_;
+  std::vector<std::int32_t> place_; // of each row among the packed ones, or -1
+  std::vector<std::int32_t> members_;
+  std::vector<std::int32_t> hot_places_, hot_ids_; // one more than members
+  std::size_t n_cold_reads_ = 0;                   // since the last packing
+  std::size_t n_hot_reads_ = 0;
+  std::size_t patience_ = 4;
+};
+
+std::pair<HotRows::Part, HotRows::Part> HotRows::split(std::span<std::int32_t> wanted) {
+  if (n_cold_reads_ > patience_ * wanted.size() && wanted.size() * max_share <= rows_.size())
+    pack(wanted);
+  if (members_.empty()) {
+    n_cold_reads_ += wanted.size();
+    return {Part{&rows_, listed_rows({}), {}}, Part{&rows_, listed_rows(wanted), wanted}};
+  }
+  std::size_t n_hot = 0;
+  std::size_t n_cold = 0;
+  for (const std::int32_t i : wanted) {
+    const std::int32_t place = place_[static_cast<std::size_t>(i)];
+    hot_places_[n_hot] = place;
+    hot_ids_[n_hot] = i;
+    wanted[n_cold] = i;
+    n_hot += place >= 0;
+    n_cold += place < 0;
+  }
+  n_hot_reads_ += n_hot;
+  n_cold_reads_ += n_cold;
+  const auto cold = wanted.first(n_cold);
+  return {Part{packed_.get(), {hot_places_.data(), 0, n_hot}, {hot_ids_.data(), n_hot}},
+          Part{&rows_, listed_rows(cold), cold}};
+}
+
+void HotRows::pack(std::span<const std::int32_t> wanted) {
+  // A copy that was hardly read did not pay: wait longer before the next.
+  const bool has_paid = packed_ == nullptr || n_hot_reads_ > 2 * members_.size();
+  patience_ = has_paid ? min_patience : std::min(2 * patience_, max_patience);
+  n_cold_reads_ = n_hot_reads_ = 0;
+  if (place_.empty())
+    place_.assign(rows_.size(), -1);
+  for (const std::int32_t i : members_)
+    place_[static_cast<std::size_t>(i)] = -1;
+  members_.assign(wanted.begin(), wanted.end());
+  for (std::size_t k = 0; k < members_.size(); ++k)
+    place_[static_cast<std::size_t>(members_[k])] = static_cast<std::int32_t>(k);
+  hot_places_.resize(members_.size() + 1);
+  hot_ids_.resize(members_.size() + 1);
+  packed_.reset();
+  packed_ = rows_.pack(members_);
+}
 
 // With more rows than this without proof a plain pass is cheaper.
 constexpr double max_unproven = 0.6;

@@ -16,7 +16,7 @@ constexpr float unproven = -std::numeric_limits<float>::infinity();
 
 } // namespace
 
-PathBounds::PathBounds(const MarginRows& rows, bool has_bias)
+LengthBounds::LengthBounds(const MarginRows& rows, bool has_bias)
     : n_(rows.size()), reach_(padded(n_)), norm_(padded(n_)), found_(padded(n_)) {
   for (std::size_t i = 0; i < padded(n_); ++i) {
     const double norm = i < n_ ? rows.norm(i) : 0.0;
@@ -27,7 +27,7 @@ PathBounds::PathBounds(const MarginRows& rows, bool has_bias)
   }
 }
 
-void PathBounds::move_by(double length) {
+void LengthBounds::move_by(double length) {
   path_ += length * (1.0 + outward);
   if (path_ * max_norm_ > max_drift) {
     path_ = 0.0;
@@ -35,7 +35,7 @@ void PathBounds::move_by(double length) {
   }
 }
 
-std::span<const std::int32_t> PathBounds::find_unproven() {
+std::span<const std::int32_t> LengthBounds::find_unproven() {
   const float path = static_cast<float>(path_ * (1.0 + outward));
   const std::size_t n_found =
       ALPHAPATH_DISPATCH(scan_reach)(reach_.data(), norm_.data(), n_, path, found_.data());

@@ -16,10 +16,10 @@
 
 namespace alphapath {
 
-class PathBounds {
+class LengthBounds {
 public:
   /// Nothing is proven yet. x ends in 1 where there is a bias.
-  PathBounds(const MarginRows& rows, bool has_bias);
+  LengthBounds(const MarginRows& rows, bool has_bias);
 
   /// Every model moved by at most `length`.
   void move_by(double length);

@@ -1,6 +1,5 @@
 #include "primal/sums/loss_sums.hpp"
 
-#include "base/isa.hpp"
 #include "base/parallel.hpp"
 
 #include <algorithm>
@@ -28,10 +27,6 @@ private:
 };
 
 } // namespace
-
-double dot_product(const double* a, const double* b, std::size_t n) {
-  return ALPHAPATH_DISPATCH(dot_product)(a, b, n);
-}
 
 FullPass::FullPass(const MarginTask& task, std::size_t n_threads)
     : task_(task), n_threads_(n_threads) {

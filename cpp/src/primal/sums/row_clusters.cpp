@@ -1,6 +1,6 @@
 #include "primal/sums/row_clusters.hpp"
 
-#include "primal/sums/loss_sums.hpp"
+#include "primal/margin_loss.hpp"
 
 #include <algorithm>
 #include <cmath>

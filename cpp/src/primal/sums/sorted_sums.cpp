@@ -1,5 +1,5 @@
 // Loss and gradient by rows sorted by their margin: Algorithms 1 and 2 of the paper named in
-// margins.hpp, with its offset (one list a class), its rule for sorting again (section 3), its
+// loss_sums.hpp, with its offset (one list a class), its rule for sorting again (section 3), its
 // variant for sparse data (one sum, at the boundary, instead of one a row) and its fall-back to
 // plain passes when nothing was pruned. Kept for comparison; the lazy bounds are faster.
 //
