@@ -5,7 +5,6 @@
 #include "base/dispatch.hpp"
 #include "kernel/equal_rows.hpp"
 #include "kernel/kernel_matrix.hpp"
-#include "kernel/matrix_facts.hpp"
 #include "kernel/matrix_source.hpp"
 #include "kernel/near_ties.hpp"
 #include "samples.hpp"

@@ -22,14 +22,6 @@ std::vector<double> apply_to(const KernelFunction& f, std::span<const double> pr
 
 } // namespace
 
-double median_magnitude(std::vector<double> values) {
-  for (double& value : values)
-    value = std::abs(value);
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 bool has_centre(KernelKind kind) {
   return kind == KernelKind::linear || kind == KernelKind::poly || kind == KernelKind::sigmoid;
 }

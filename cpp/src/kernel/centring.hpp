@@ -7,7 +7,6 @@
 
 #include "base/buffer.hpp"
 #include "kernel/samples.hpp"
-#include "simd/kernel/kernel_function.hpp"
 #include "simd/kernel/kernel_functions.hpp"
 
 #include <span>
@@ -23,9 +22,6 @@ std::vector<double> offsets_about(const KernelFunction& f, const CentreProducts&
 
 /// 1/2 for rbf, whose values are stored minus 1, and 0 for products that are kept as they are.
 std::vector<double> constant_offsets(KernelKind kind, std::size_t n);
-
-/// Of |value|.
-double median_magnitude(std::vector<double> values);
 
 /// Linear, poly and sigmoid. rbf is centred by its formula; dot and squared_distance are not.
 bool has_centre(KernelKind kind);

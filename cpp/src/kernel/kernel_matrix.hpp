@@ -47,13 +47,4 @@ std::shared_ptr<Gram> make_cached_gram(std::unique_ptr<RowSource<T>> source, std
 std::shared_ptr<Gram> make_part_gram(std::shared_ptr<const Gram> whole,
                                      std::vector<std::uint32_t> members);
 
-/// K[rows, :] with offsets, row-major, size() columns; in double.
-void write_true_rows(const KernelRows& kernel, std::span<const std::size_t> rows, double* out);
-/// K[rows, columns] with offsets, row-major.
-void write_true_block(const KernelRows& kernel, std::span<const std::size_t> rows,
-                      std::span<const std::size_t> columns, double* out);
-/// K[:, idx] @ coef with offsets.
-void multiply_true(const KernelRows& kernel, std::span<const std::size_t> idx,
-                   std::span<const double> coef, std::span<double> out);
-
 } // namespace alphapath

@@ -50,4 +50,13 @@ public:
 void multiply_add(const KernelRows& kernel, std::span<const std::size_t> rows,
                   std::span<const double> coefficients, std::span<double> out);
 
+/// K[rows, :] with offsets, row-major, size() columns; in double.
+void write_true_rows(const KernelRows& kernel, std::span<const std::size_t> rows, double* out);
+/// K[rows, columns] with offsets, row-major.
+void write_true_block(const KernelRows& kernel, std::span<const std::size_t> rows,
+                      std::span<const std::size_t> columns, double* out);
+/// K[:, idx] @ coef with offsets.
+void multiply_true(const KernelRows& kernel, std::span<const std::size_t> idx,
+                   std::span<const double> coef, std::span<double> out);
+
 } // namespace alphapath

@@ -12,6 +12,8 @@ namespace {
 
 // Rows handed out together: one row of a small matrix is less work than handing it out.
 constexpr std::size_t piece = 32;
+// A tile and the one across the diagonal stay in the first-level cache.
+constexpr std::size_t tile = 32;
 
 template <class P> double mean_of(const P* values, std::size_t n) {
   constexpr std::size_t lanes = 16; // one sum would wait for each addition
@@ -117,5 +119,21 @@ template <class P, class T> std::vector<double> MatrixSource<P, T>::diagonal() c
 template class MatrixSource<float, float>;
 template class MatrixSource<double, float>;
 template class MatrixSource<double, double>;
+
+simd::PairFacts look_at_matrix(const double* values, std::size_t n) {
+  const auto look_at_pairs = ALPHAPATH_DISPATCH(look_at_pairs);
+  simd::PairFacts facts;
+  alignas(64) double across[tile * tile];
+  for (std::size_t i0 = 0; i0 < n; i0 += tile) {
+    const std::size_t n_rows = std::min(tile, n - i0);
+    for (std::size_t j0 = i0; j0 < n; j0 += tile) {
+      const std::size_t n_columns = std::min(tile, n - j0);
+      transpose<double>({values + j0 * n + i0, n, n_columns, n_rows}, across, tile);
+      for (std::size_t r = 0; r < n_rows; ++r)
+        look_at_pairs(values + (i0 + r) * n + j0, across + r * tile, n_columns, facts);
+    }
+  }
+  return facts;
+}
 
 } // namespace alphapath

@@ -3,6 +3,9 @@
 
 #include "kernel/centring.hpp"
 #include "kernel/row_source.hpp"
+#include "simd/kernel/sample_loops.hpp"
+
+#include <cstddef>
 
 namespace alphapath {
 
@@ -33,5 +36,10 @@ private:
   KernelFunction f_;
   Offsets<P> offsets_;
 };
+
+/// What is to be known of a given matrix before it is used: of the pairs (K_ij, K_ji) of an
+/// n x n matrix without padding (0 counts for lowest and highest);
+/// in one pass and without a copy.
+simd::PairFacts look_at_matrix(const double* values, std::size_t n);
 
 } // namespace alphapath

@@ -17,10 +17,10 @@ constexpr double resolution = 0x1p-42;
 // Rows asked for at once: enough for a row cache to compute them together.
 constexpr std::size_t rows_ahead = 32;
 
-double largest_value(const Gram& gram) {
+double largest_value(const KernelRows& kernel) {
   double largest = 0;
-  for (std::size_t i = 0; i < gram.size(); ++i)
-    largest = std::max(largest, std::abs(gram.diagonal()[i] + 2 * gram.offset()[i]));
+  for (std::size_t i = 0; i < kernel.size(); ++i)
+    largest = std::max(largest, std::abs(kernel.diagonal()[i] + 2 * kernel.offset()[i]));
   return largest;
 }
 
@@ -63,16 +63,17 @@ struct Sum {
 };
 
 template <class T>
-void sum_again(const Gram& gram, std::span<const RankedRows> parts, std::vector<Sum>& sums) {
+void sum_again(const KernelRows& kernel, std::span<const RankedRows> parts,
+               std::vector<Sum>& sums) {
   // Row after row: a row is read once for all betas.
   std::ranges::stable_sort(sums, {}, &Sum::row);
   std::vector<std::size_t> rows;
   for (const Sum& sum : sums)
     if (rows.empty() || rows.back() != sum.row)
       rows.push_back(sum.row);
-  const std::size_t n = gram.size(), stride = gram.stride();
+  const std::size_t n = kernel.size(), stride = kernel.stride();
   std::vector<double> offsets(stride), betas(parts.size() * stride);
-  std::ranges::copy(gram.offset(), offsets.begin());
+  std::ranges::copy(kernel.offset(), offsets.begin());
   for (std::size_t p = 0; p < parts.size(); ++p)
     std::copy_n(parts[p].beta.begin(), n, betas.begin() + static_cast<std::ptrdiff_t>(p * stride));
   KernelRow row;
@@ -81,24 +82,25 @@ void sum_again(const Gram& gram, std::span<const RankedRows> parts, std::vector<
     const Sum& sum = sums[k];
     if (k == 0 || sums[k - 1].row != sum.row) {
       if (n_rows % rows_ahead == 0)
-        gram.prefetch(std::span(rows).subspan(n_rows, std::min(rows_ahead, rows.size() - n_rows)));
+        kernel.prefetch(
+            std::span(rows).subspan(n_rows, std::min(rows_ahead, rows.size() - n_rows)));
       ++n_rows;
-      row = gram.row(sum.row);
+      row = kernel.row(sum.row);
     }
     parts[sum.part].products[sum.place] =
-        dot_true(static_cast<const T*>(row.data), offsets.data(), gram.offset()[sum.row],
+        dot_true(static_cast<const T*>(row.data), offsets.data(), kernel.offset()[sum.row],
                  betas.data() + sum.part * stride, stride);
   }
 }
 
 } // namespace
 
-void read_products(const Gram& gram, std::span<const double> targets,
+void read_products(const KernelRows& kernel, std::span<const double> targets,
                    std::span<const RankedRows> parts) {
   double largest_target = 0;
   for (const double r : targets)
     largest_target = std::max(largest_target, std::abs(r));
-  const double largest = largest_value(gram);
+  const double largest = largest_value(kernel);
   NearTies ties;
   std::vector<Sum> sums;
   for (std::size_t p = 0; p < parts.size(); ++p) {
@@ -114,10 +116,10 @@ void read_products(const Gram& gram, std::span<const double> targets,
   }
   if (sums.empty())
     return;
-  if (gram.precision() == Precision::float32)
-    sum_again<float>(gram, parts, sums);
+  if (kernel.precision() == Precision::float32)
+    sum_again<float>(kernel, parts, sums);
   else
-    sum_again<double>(gram, parts, sums);
+    sum_again<double>(kernel, parts, sums);
 }
 
 } // namespace alphapath

@@ -5,7 +5,7 @@
 // between rows that are equal.
 #pragma once
 
-#include "kernel/kernel_matrix.hpp"
+#include "kernel/kernel_rows.hpp"
 
 #include <cstdint>
 #include <span>
@@ -24,7 +24,7 @@ struct RankedRows {
 /// K[rows, :] beta as the gradient has it, where no other one of the same beta is so near that
 /// rounding may decide which is larger; else summed again from the kernel row and beta alone.
 /// Equal kernel rows then have equal products, to the bit. `targets` is r.
-void read_products(const Gram& gram, std::span<const double> targets,
+void read_products(const KernelRows& kernel, std::span<const double> targets,
                    std::span<const RankedRows> parts);
 
 } // namespace alphapath

@@ -5,7 +5,7 @@
 #include "base/parallel.hpp"
 #include "kernel/kernel_rows.hpp"
 #include "kernel/samples.hpp"
-#include "simd/kernel/kernel_function.hpp"
+#include "simd/kernel/kernel_functions.hpp"
 
 #include <algorithm>
 #include <memory>

@@ -1,7 +1,6 @@
 #include "kernel/samples.hpp"
 
 #include "base/isa.hpp"
-#include "kernel/centring.hpp"
 #include "simd/kernel/sample_loops.hpp"
 
 #include <algorithm>
@@ -197,6 +196,14 @@ CentreProducts Samples::products_with_centre() const {
       products.with_rows[i] += centre_[static_cast<std::size_t>(csr_.indices[k])] * csr_.values[k];
     }
   return products;
+}
+
+double median_magnitude(std::vector<double> values) {
+  for (double& value : values)
+    value = std::abs(value);
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
 }
 
 } // namespace alphapath

@@ -91,4 +91,7 @@ double largest_squared_norm(const double* values, std::size_t n, std::size_t d);
 /// Whether no value is further than `tolerance` from a multiple of the step.
 bool is_on_grid(const double* values, std::size_t n, std::size_t d, double step, double tolerance);
 
+/// The median of |value|.
+double median_magnitude(std::vector<double> values);
+
 } // namespace alphapath

@@ -1,5 +1,4 @@
 #include "simd/kernel/panel_products.hpp"
-#include "simd/kernel/panel_shape.hpp"
 #include "simd/vec_ops.hpp"
 
 #if defined(__SSE2__)

@@ -1,9 +1,25 @@
-// Kernel values from dot products or squared distances, a row at a time.
+// The formulas a kernel value is made by, and their values from dot products or squared distances,
+// a row at a time.
 #pragma once
 
-#include "simd/kernel/kernel_function.hpp"
-
 #include <cstddef>
+
+namespace alphapath {
+
+enum class KernelKind { linear, rbf, poly, sigmoid, dot, squared_distance };
+
+/// linear x'z, rbf expm1(-gamma |x-z|^2), poly (gamma x'z + coef0)^degree,
+/// sigmoid tanh(gamma x'z + coef0); dot x'z and squared_distance |x-z|^2 are what the others can
+/// be made of. Stored values of linear, poly and sigmoid are centred (kernel/centring.hpp), those
+/// of dot and squared_distance are not.
+struct KernelFunction {
+  KernelKind kind = KernelKind::linear;
+  double gamma = 1.0;
+  double coef0 = 0.0;
+  unsigned degree = 3;
+};
+
+} // namespace alphapath
 
 namespace alphapath::simd {
 

@@ -1,6 +1,5 @@
 #include "simd/kernel/panel_products.hpp"
 
-#include "simd/kernel/panel_shape.hpp"
 #include "simd/vec_ops.hpp"
 
 namespace alphapath::simd {

@@ -46,6 +46,23 @@ template <class E, class P = E> struct PairOps {
                               Depth depth, P* out, std::size_t ld);
 };
 
+#if defined(ALPHAPATH_ISA)
+// Accumulators of one call of PairOps: rows x vectors, sized to the register file (32, 16 and 16
+// registers).
+namespace ALPHAPATH_ISA {
+#if defined(__AVX512F__)
+constexpr std::size_t group_rows = 8;
+constexpr std::size_t panel_vectors = 3;
+#elif defined(__AVX2__)
+constexpr std::size_t group_rows = 4;
+constexpr std::size_t panel_vectors = 3;
+#else
+constexpr std::size_t group_rows = 4;
+constexpr std::size_t panel_vectors = 2;
+#endif
+} // namespace ALPHAPATH_ISA
+#endif
+
 #define ALPHAPATH_DECLARE_WHOLE(isa)                                                               \
   namespace isa {                                                                                  \
   extern const PairOps<WholePair, float> pair_ops_whole_f32;                                       \

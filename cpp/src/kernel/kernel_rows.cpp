@@ -1,10 +1,13 @@
+#include "kernel/kernel_rows.hpp"
+
 #include "base/dispatch.hpp"
 #include "base/isa.hpp"
-#include "kernel/kernel_matrix.hpp"
 #include "simd/kernel/gather.hpp"
 
-#include <array>
+#include <algorithm>
+#include <cstdint>
 #include <numeric>
+#include <vector>
 
 namespace alphapath {
 
