@@ -20,9 +20,9 @@ struct HeldProblem {
   std::optional<Vector> ridge;
   BoxProblem problem;
 
-  HeldProblem(nb::object gram, Vector r, Vector low, Vector high, double epsilon,
+  HeldProblem(nb::object matrix, Vector r, Vector low, Vector high, double epsilon,
               std::optional<Vector> ridges, double total)
-      : kernel(std::move(gram)), targets(std::move(r)), lower(std::move(low)),
+      : kernel(std::move(matrix)), targets(std::move(r)), lower(std::move(low)),
         upper(std::move(high)), ridge(std::move(ridges)),
         problem{nb::cast<const KernelRows&>(kernel), {}, {}, {}, epsilon, {}, total} {
     const std::size_t n = problem.kernel.size();

@@ -66,10 +66,10 @@ nb::dict as_arrays(Pairs& pairs) {
 }
 
 nb::typed<nb::dict, nb::str, nb::object>
-solve(const std::shared_ptr<Gram>& gram, const Indices& members, Vector signs, const Indices& first,
-      const Matrix& weights, const Indices& rows, const Vector& factors, const Indices& parents,
-      const Indices& seeds, const SolveOptions& options, double total_time_limit,
-      std::size_t n_threads) {
+solve(const std::shared_ptr<KernelMatrix>& gram, const Indices& members, Vector signs,
+      const Indices& first, const Matrix& weights, const Indices& rows, const Vector& factors,
+      const Indices& parents, const Indices& seeds, const SolveOptions& options,
+      double total_time_limit, std::size_t n_threads) {
   const HeldPairs held(members, std::move(signs), first, gram->size());
   if (weights.shape(1) != gram->size())
     throw std::invalid_argument("weights has rows of " + std::to_string(weights.shape(1)) +

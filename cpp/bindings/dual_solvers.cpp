@@ -91,8 +91,8 @@ void bind_solvers(nb::module_& m) {
 
   m.def(
       "slope_rounding",
-      [](nb::object gram, const Vector& beta, bool has_equality) {
-        const KernelRows& kernel = nb::cast<const KernelRows&>(gram);
+      [](nb::object matrix, const Vector& beta, bool has_equality) {
+        const KernelRows& kernel = nb::cast<const KernelRows&>(matrix);
         return slope_rounding(kernel, checked_span(beta, kernel.size(), "beta"), has_equality);
       },
       nb::arg("gram"), nb::arg("beta"), nb::arg("has_equality"),

@@ -22,7 +22,7 @@ namespace {
 
 using nb::literals::operator""_a;
 
-struct GramOptions {
+struct MatrixOptions {
   Precision precision;
   std::size_t capacity;
   std::size_t n_threads;
@@ -54,14 +54,15 @@ KernelKind parse_kind(const std::string& name) {
 }
 
 template <class T, class MakeSource>
-std::shared_ptr<Gram> build(const GramOptions& options, MakeSource make_source, Owner owner) {
-  return run_released(options.n_threads, [&](const Team& team) -> std::shared_ptr<Gram> {
+std::shared_ptr<KernelMatrix> build(const MatrixOptions& options, MakeSource make_source,
+                                    Owner owner) {
+  return run_released(options.n_threads, [&](const Team& team) -> std::shared_ptr<KernelMatrix> {
     std::unique_ptr<RowSource<T>> source = make_source(team);
     const std::size_t n = source->size();
     if (options.capacity == 0 && !(options.may_defer && is_touch_slow(n * padded(n) * sizeof(T))))
-      return make_full_gram<T>(*source, team);
+      return make_full_matrix<T>(*source, team);
     const std::size_t capacity = options.capacity == 0 ? n : options.capacity;
-    return make_cached_gram<T>(std::move(source), capacity, std::move(owner));
+    return make_cached_matrix<T>(std::move(source), capacity, std::move(owner));
   });
 }
 
@@ -74,8 +75,8 @@ Owner keep_alive(nb::handle object) {
   });
 }
 
-std::shared_ptr<Gram> gram_of_samples(nb::handle samples, const KernelFunction& f,
-                                      const GramOptions& options) {
+std::shared_ptr<KernelMatrix> kernel_of_samples(nb::handle samples, const KernelFunction& f,
+                                                const MatrixOptions& options) {
   const Samples& data = nb::cast<const BoundSamples&>(samples).values;
   const auto source = [&]<class T>(const Team& team) { return make_source<T>(data, f, team); };
   if (options.precision == Precision::float32)
@@ -108,16 +109,17 @@ nb::ndarray<nb::numpy, double> matrix_of_samples(const BoundSamples& samples,
 }
 
 template <class P, class T>
-std::shared_ptr<Gram> gram_of_view(const MatrixView<P>& view, const KernelFunction& f,
-                                   const GramOptions& options, Owner owner) {
+std::shared_ptr<KernelMatrix> kernel_of_view(const MatrixView<P>& view, const KernelFunction& f,
+                                             const MatrixOptions& options, Owner owner) {
   return build<T>(
       options,
       [&](const Team& team) { return std::make_unique<MatrixSource<P, T>>(view, f, team); },
       std::move(owner));
 }
 
-std::shared_ptr<Gram> gram_of_products(const std::shared_ptr<Gram>& products,
-                                       const KernelFunction& f, const GramOptions& options) {
+std::shared_ptr<KernelMatrix> kernel_of_products(const std::shared_ptr<KernelMatrix>& products,
+                                                 const KernelFunction& f,
+                                                 const MatrixOptions& options) {
   const void* data = products->full();
   if (data == nullptr)
     throw std::invalid_argument("Kernel values can be made from a whole matrix of products only.");
@@ -129,16 +131,16 @@ std::shared_ptr<Gram> gram_of_products(const std::shared_ptr<Gram>& products,
           "Kernel values in float64 can not be made from products in float32.");
     if (f.kind != KernelKind::rbf)
       throw std::invalid_argument("Products in float32 serve the rbf kernel only.");
-    return gram_of_view<float, float>({static_cast<const float*>(data), n, stride}, f, options,
-                                      products);
+    return kernel_of_view<float, float>({static_cast<const float*>(data), n, stride}, f, options,
+                                        products);
   }
   const MatrixView<double> view{static_cast<const double*>(data), n, stride};
   if (options.precision == Precision::float32)
-    return gram_of_view<double, float>(view, f, options, products);
-  return gram_of_view<double, double>(view, f, options, products);
+    return kernel_of_view<double, float>(view, f, options, products);
+  return kernel_of_view<double, double>(view, f, options, products);
 }
 
-std::shared_ptr<Gram> gram_of_array(Matrix array, const GramOptions& options) {
+std::shared_ptr<KernelMatrix> kernel_of_array(Matrix array, const MatrixOptions& options) {
   if (array.shape(0) != array.shape(1))
     throw std::invalid_argument("A kernel matrix must be square, got " +
                                 std::to_string(array.shape(0)) + " x " +
@@ -147,51 +149,52 @@ std::shared_ptr<Gram> gram_of_array(Matrix array, const GramOptions& options) {
   const KernelFunction as_it_is{KernelKind::linear};
   Owner owner = options.capacity == 0 ? Owner() : keep_alive(nb::cast(array));
   if (options.precision == Precision::float32)
-    return gram_of_view<double, float>(view, as_it_is, options, std::move(owner));
-  return gram_of_view<double, double>(view, as_it_is, options, std::move(owner));
+    return kernel_of_view<double, float>(view, as_it_is, options, std::move(owner));
+  return kernel_of_view<double, double>(view, as_it_is, options, std::move(owner));
 }
 
-std::shared_ptr<Gram> part_of(const std::shared_ptr<Gram>& gram, const Indices& members) {
-  const auto rows = as_positions(members, gram->size());
+std::shared_ptr<KernelMatrix> part_of(const std::shared_ptr<KernelMatrix>& kernel,
+                                      const Indices& members) {
+  const auto rows = as_positions(members, kernel->size());
   if (rows.empty())
     throw std::invalid_argument("A part of a kernel matrix needs at least one member.");
-  return make_part_gram(gram, {rows.begin(), rows.end()});
+  return make_part_matrix(kernel, {rows.begin(), rows.end()});
 }
 
-nb::ndarray<nb::numpy, double> rows_of(const Gram& gram, const Indices& indices) {
-  const auto rows = as_positions(indices, gram.size());
-  auto out = std::make_unique_for_overwrite<double[]>(rows.size() * gram.size());
+nb::ndarray<nb::numpy, double> rows_of(const KernelMatrix& kernel, const Indices& indices) {
+  const auto rows = as_positions(indices, kernel.size());
+  auto out = std::make_unique_for_overwrite<double[]>(rows.size() * kernel.size());
   {
     const ReleasedGil released;
-    write_true_rows(gram, rows, out.get());
+    write_true_rows(kernel, rows, out.get());
   }
-  return to_numpy(std::move(out), {rows.size(), gram.size()});
+  return to_numpy(std::move(out), {rows.size(), kernel.size()});
 }
 
-nb::ndarray<nb::numpy, double> block_of(const Gram& gram, const Indices& row_indices,
+nb::ndarray<nb::numpy, double> block_of(const KernelMatrix& kernel, const Indices& row_indices,
                                         const Indices& column_indices) {
-  const auto rows = as_positions(row_indices, gram.size());
-  const auto columns = as_positions(column_indices, gram.size());
+  const auto rows = as_positions(row_indices, kernel.size());
+  const auto columns = as_positions(column_indices, kernel.size());
   auto out = std::make_unique_for_overwrite<double[]>(rows.size() * columns.size());
   {
     const ReleasedGil released;
-    write_true_block(gram, rows, columns, out.get());
+    write_true_block(kernel, rows, columns, out.get());
   }
   return to_numpy(std::move(out), {rows.size(), columns.size()});
 }
 
-nb::ndarray<nb::numpy, double> multiply(const Gram& gram, const Indices& indices,
+nb::ndarray<nb::numpy, double> multiply(const KernelMatrix& kernel, const Indices& indices,
                                         const Vector& coef) {
-  const auto idx = as_positions(indices, gram.size());
+  const auto idx = as_positions(indices, kernel.size());
   if (coef.size() != idx.size())
     throw std::invalid_argument("There are " + std::to_string(idx.size()) + " indices but " +
                                 std::to_string(coef.size()) + " coefficients.");
-  auto out = std::make_unique_for_overwrite<double[]>(gram.size());
+  auto out = std::make_unique_for_overwrite<double[]>(kernel.size());
   {
     const ReleasedGil released;
-    multiply_true(gram, idx, as_span(coef), {out.get(), gram.size()});
+    multiply_true(kernel, idx, as_span(coef), {out.get(), kernel.size()});
   }
-  return to_numpy(std::move(out), {gram.size()});
+  return to_numpy(std::move(out), {kernel.size()});
 }
 
 /// Of rows or of columns.
@@ -239,11 +242,11 @@ nb::ndarray<nb::numpy, double> take_rows(const Matrix& x, const Indices& which) 
   return nb::ndarray<nb::numpy, double>(data, {rows.size(), d}, own(std::move(taken)));
 }
 
-nb::ndarray<nb::numpy, double> products_at(const Gram& gram, const Matrix& gradient,
+nb::ndarray<nb::numpy, double> products_at(const KernelMatrix& kernel, const Matrix& gradient,
                                            const Vector& targets, const Matrix& beta,
                                            const Matrix& sizes, const Indices& rows,
                                            const Indices& ends) {
-  const std::size_t n = gram.size(), n_parts = beta.shape(0), m = rows.size();
+  const std::size_t n = kernel.size(), n_parts = beta.shape(0), m = rows.size();
   if (beta.shape(1) != n || gradient.shape(1) != n || gradient.shape(0) != n_parts ||
       sizes.shape(0) != n_parts || sizes.shape(1) != 2)
     throw std::invalid_argument("Each part needs a beta, a gradient of all instances, two sizes.");
@@ -269,7 +272,7 @@ nb::ndarray<nb::numpy, double> products_at(const Gram& gram, const Matrix& gradi
   }
   {
     const ReleasedGil released;
-    read_products(gram, all_targets, parts);
+    read_products(kernel, all_targets, parts);
   }
   return to_numpy(std::move(values), {n_values});
 }
@@ -335,20 +338,21 @@ void bind_samples(nb::module_& m) {
 
 void bind_gram(nb::module_& m) {
   nb::class_<KernelRows>(m, "KernelRows", "Kernel rows as the solvers read them.");
-  nb::class_<Gram, KernelRows>(m, "Gram", "A kernel matrix, whole or row by row.")
-      .def_prop_ro("n", &Gram::size)
-      .def_prop_ro(
-          "precision",
-          [](const Gram& g) { return g.precision() == Precision::float32 ? "float32" : "float64"; })
-      .def_prop_ro("is_full", [](const Gram& g) { return g.full() != nullptr; })
-      .def_prop_ro("nbytes", &Gram::nbytes)
-      .def_prop_ro("n_rows_computed", &Gram::n_rows_computed)
-      .def_prop_ro("n_hits", &Gram::n_hits)
+  nb::class_<KernelMatrix, KernelRows>(m, "Gram", "A kernel matrix, whole or row by row.")
+      .def_prop_ro("n", &KernelMatrix::size)
+      .def_prop_ro("precision",
+                   [](const KernelMatrix& g) {
+                     return g.precision() == Precision::float32 ? "float32" : "float64";
+                   })
+      .def_prop_ro("is_full", [](const KernelMatrix& g) { return g.full() != nullptr; })
+      .def_prop_ro("nbytes", &KernelMatrix::nbytes)
+      .def_prop_ro("n_rows_computed", &KernelMatrix::n_rows_computed)
+      .def_prop_ro("n_hits", &KernelMatrix::n_hits)
       .def(
-          "diagonal", [](const Gram& g) { return to_numpy(g.diagonal()); },
+          "diagonal", [](const KernelMatrix& g) { return to_numpy(g.diagonal()); },
           "The stored diagonal; the true one is this plus twice the offset.")
       .def(
-          "offset", [](const Gram& g) { return to_numpy(g.offset()); },
+          "offset", [](const KernelMatrix& g) { return to_numpy(g.offset()); },
           "K_ij = stored_ij + offset_i + offset_j.")
       .def("rows", &rows_of, "idx"_a, "K[idx, :], offsets included.")
       .def("block", &block_of, "rows"_a, "columns"_a, "K[rows][:, columns], offsets included.")
@@ -387,21 +391,21 @@ void bind_kernels(nb::module_& m) {
             new (self) KernelFunction{parse_kind(kind), gamma, coef0, degree};
           },
           "kind"_a, "gamma"_a = 1.0, "coef0"_a = 0.0, "degree"_a = 3);
-  nb::class_<GramOptions>(
+  nb::class_<MatrixOptions>(
       m, "GramOptions",
       "capacity: rows that a row cache holds, 0 for the whole matrix. may_defer: the rows "
       "of a large one are made when asked for, where memory is slow to get.")
       .def(
           "__init__",
-          [](GramOptions* self, const std::string& precision, std::size_t capacity,
+          [](MatrixOptions* self, const std::string& precision, std::size_t capacity,
              std::size_t n_threads, bool may_defer) {
-            new (self) GramOptions{parse_precision(precision), capacity, n_threads, may_defer};
+            new (self) MatrixOptions{parse_precision(precision), capacity, n_threads, may_defer};
           },
           "precision"_a = "float64", "capacity"_a = 0, "n_threads"_a = 1, "may_defer"_a = false);
-  m.def("gram_of_samples", &gram_of_samples, "samples"_a, "function"_a, "options"_a);
+  m.def("gram_of_samples", &kernel_of_samples, "samples"_a, "function"_a, "options"_a);
   m.def("matrix_of_samples", &matrix_of_samples, "samples"_a, "function"_a, "n_threads"_a);
-  m.def("gram_of_products", &gram_of_products, "products"_a, "function"_a, "options"_a);
-  m.def("gram_of_array", &gram_of_array, "array"_a, "options"_a);
+  m.def("gram_of_products", &kernel_of_products, "products"_a, "function"_a, "options"_a);
+  m.def("gram_of_array", &kernel_of_array, "array"_a, "options"_a);
 }
 
 } // namespace alphapath::bindings

@@ -41,11 +41,11 @@ struct HeldWalker {
   nb::object kernel;
   PathWalker walker;
 
-  HeldWalker(nb::object gram, double epsilon, bool has_equality, bool is_centred)
-      : kernel(std::move(gram)), walker(checked(kernel), {epsilon, has_equality, is_centred}) {}
+  HeldWalker(nb::object matrix, double epsilon, bool has_equality, bool is_centred)
+      : kernel(std::move(matrix)), walker(checked(kernel), {epsilon, has_equality, is_centred}) {}
 
-  static const KernelRows& checked(const nb::object& gram) {
-    const KernelRows& rows = nb::cast<const KernelRows&>(gram);
+  static const KernelRows& checked(const nb::object& matrix) {
+    const KernelRows& rows = nb::cast<const KernelRows&>(matrix);
     if (rows.precision() != Precision::float64)
       throw std::invalid_argument("A path needs kernel values in float64; these are float32.");
     return rows;
@@ -101,7 +101,7 @@ nb::typed<nb::dict, nb::str, nb::any> pieces_of(HeldWalker& self) {
   return d;
 }
 
-void fill(GrowingGram& self, const Indices& slots, const Vector& offsets, const Indices& others,
+void fill(GrowingMatrix& self, const Indices& slots, const Vector& offsets, const Indices& others,
           const Matrix& values) {
   const auto rows = as_positions(slots, self.size()), columns = as_positions(others, self.size());
   sized(offsets, rows.size(), "offsets");
@@ -112,7 +112,7 @@ void fill(GrowingGram& self, const Indices& slots, const Vector& offsets, const 
 
 using MutableMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-void fill_rbf(GrowingGram& self, double gamma, const Indices& slots, const Vector& at_origin,
+void fill_rbf(GrowingMatrix& self, double gamma, const Indices& slots, const Vector& at_origin,
               const Indices& others, const Vector& others_at_origin, const MutableMatrix& squares) {
   const auto rows = as_positions(slots, self.size()), columns = as_positions(others, self.size());
   sized(at_origin, rows.size(), "at_origin");
@@ -123,7 +123,7 @@ void fill_rbf(GrowingGram& self, double gamma, const Indices& slots, const Vecto
                 {squares.data(), rows.size() * columns.size()});
 }
 
-nb::ndarray<nb::numpy, double> block_of(const GrowingGram& self, const Indices& rows,
+nb::ndarray<nb::numpy, double> block_of(const GrowingMatrix& self, const Indices& rows,
                                         const Indices& columns) {
   const auto r = as_positions(rows, self.size()), c = as_positions(columns, self.size());
   auto values = std::make_unique_for_overwrite<double[]>(r.size() * c.size());
@@ -240,13 +240,13 @@ void bind_walker(nb::module_& m) {
 } // namespace
 
 void bind_paths(nb::module_& m) {
-  nb::class_<GrowingGram, KernelRows>(m, "GrowingGram", "A kernel matrix that grows.")
+  nb::class_<GrowingMatrix, KernelRows>(m, "GrowingGram", "A kernel matrix that grows.")
       .def(nb::init<std::size_t>(), "n_slots"_a)
-      .def_prop_ro("n", &GrowingGram::size)
-      .def_prop_ro("nbytes", &GrowingGram::nbytes)
+      .def_prop_ro("n", &GrowingMatrix::size)
+      .def_prop_ro("nbytes", &GrowingMatrix::nbytes)
       .def(
           "begin",
-          [](GrowingGram& self, std::size_t n_slots, const BoundSamples& samples,
+          [](GrowingMatrix& self, std::size_t n_slots, const BoundSamples& samples,
              const KernelFunction& f) {
             if (n_slots < samples.values.size())
               throw std::invalid_argument("There must be a slot for every row.");
@@ -254,10 +254,10 @@ void bind_paths(nb::module_& m) {
                          [&](const Team& team) { self.begin(n_slots, samples.values, f, team); });
           },
           "n_slots"_a, "samples"_a, "function"_a, "The first rows, in the first slots.")
-      .def("reserve", &GrowingGram::reserve, "n_slots"_a)
-      .def_prop_ro("n_rows_computed", &GrowingGram::n_rows_computed)
+      .def("reserve", &GrowingMatrix::reserve, "n_slots"_a)
+      .def_prop_ro("n_rows_computed", &GrowingMatrix::n_rows_computed)
       .def(
-          "offset", [](const GrowingGram& g) { return to_numpy(g.offset()); },
+          "offset", [](const GrowingMatrix& g) { return to_numpy(g.offset()); },
           "K_ij = stored_ij + offset_i + offset_j.")
       .def("block", &block_of, "rows"_a, "columns"_a, "K[rows][:, columns], offsets included.")
       .def("fill", &fill, "slots"_a, "offsets"_a, "others"_a, "values"_a,

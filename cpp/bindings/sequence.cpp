@@ -21,9 +21,9 @@ struct HeldFamily {
   std::vector<std::uint32_t> scope;
   Family family;
 
-  HeldFamily(nb::object gram, Vector r, Vector low, Vector high, Matrix c, double epsilon,
+  HeldFamily(nb::object matrix, Vector r, Vector low, Vector high, Matrix c, double epsilon,
              double total_share, const Vector& scope_weights)
-      : kernel(std::move(gram)), targets(std::move(r)), lower_scale(std::move(low)),
+      : kernel(std::move(matrix)), targets(std::move(r)), lower_scale(std::move(low)),
         upper_scale(std::move(high)), weights(std::move(c)),
         family{nb::cast<const KernelRows&>(kernel), {}, {}, {}, epsilon, total_share, {}, {}} {
     const std::size_t n = family.kernel.size();
@@ -44,8 +44,8 @@ struct HeldFamily {
 
 /// A SequenceWorkspace and the Python object of its kernel.
 struct HeldWorkspace {
-  explicit HeldWorkspace(nb::object gram)
-      : kernel(std::move(gram)), workspace(nb::cast<const KernelRows&>(kernel)) {}
+  explicit HeldWorkspace(nb::object matrix)
+      : kernel(std::move(matrix)), workspace(nb::cast<const KernelRows&>(kernel)) {}
 
   nb::object kernel;
   SequenceWorkspace workspace;

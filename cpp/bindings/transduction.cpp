@@ -7,10 +7,10 @@ namespace alphapath::bindings {
 
 namespace {
 
-TransductionResult run(const nb::object& gram, const Vector& targets, const Vector& weights,
+TransductionResult run(const nb::object& matrix, const Vector& targets, const Vector& weights,
                        double limit, double first_weight, std::size_t n_positive,
                        const SolveOptions& options) {
-  const auto& kernel = nb::cast<const KernelRows&>(gram);
+  const auto& kernel = nb::cast<const KernelRows&>(matrix);
   const std::size_t n = kernel.size();
   const TransductionProblem problem{kernel,
                                     checked_span(targets, n, "targets"),

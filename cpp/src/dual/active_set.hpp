@@ -92,7 +92,7 @@ private:
   }
 
   const KernelRows& kernel_;
-  PathFactor factor_;
+  MarginSetFactor factor_;
   std::vector<std::uint32_t> members_;
   std::vector<char> is_member_, has_flipped_;
   // One value a member.

@@ -8,7 +8,7 @@
 
 namespace alphapath {
 
-Face::Face(const BoxProblem& problem, const Factor& factor, std::span<double> beta)
+BoxFace::BoxFace(const BoxProblem& problem, const FreeSetFactor& factor, std::span<double> beta)
     : factor_(factor), beta_(beta) {
   for (const std::uint32_t i : factor.members()) {
     const Piece piece = smooth_piece(problem, i, beta[i]);
@@ -18,7 +18,7 @@ Face::Face(const BoxProblem& problem, const Factor& factor, std::span<double> be
   }
 }
 
-void Face::project(std::span<double> x) const {
+void BoxFace::project(std::span<double> x) const {
   const double sum = ALPHAPATH_DISPATCH(sum_and_size)(x.data(), size()).sum;
   ALPHAPATH_DISPATCH(add_multiple)
   (-sum / factor_.ones_sum(), factor_.ones().data(), size(), x.data());
@@ -26,18 +26,18 @@ void Face::project(std::span<double> x) const {
     take_out(q, x);
 }
 
-void Face::take_out(std::size_t q, std::span<double> d) const {
+void BoxFace::take_out(std::size_t q, std::span<double> d) const {
   const std::size_t at = positions_[q];
   ALPHAPATH_DISPATCH(add_multiple)
   (-d[at] / conjugates_[q][at], conjugates_[q].data(), size(), d.data());
   d[at] = 0;
 }
 
-void Face::deflect(std::span<double> d) const {
+void BoxFace::deflect(std::span<double> d) const {
   take_out(positions_.size() - 1, d);
 }
 
-std::pair<std::size_t, double> Face::step(std::span<const double> d, double limit) {
+std::pair<std::size_t, double> BoxFace::step(std::span<const double> d, double limit) {
   const auto [least, at] = ALPHAPATH_DISPATCH(find_first_hit)(own_.data(), d.data(), lower_.data(),
                                                               upper_.data(), size());
   const bool is_blocked = least < limit;
@@ -54,7 +54,7 @@ std::pair<std::size_t, double> Face::step(std::span<const double> d, double limi
   return {is_blocked ? at : size(), step};
 }
 
-bool Face::fix(std::size_t p) {
+bool BoxFace::fix(std::size_t p) {
   hold(p);
   std::vector<double> conjugate(size());
   factor_.solve_unit(p, conjugate);

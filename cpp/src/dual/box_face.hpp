@@ -31,10 +31,10 @@ inline bool is_free(const BoxProblem& p, std::size_t i, double beta) {
 /// With H = A^-1 - A^-1 1 1' A^-1 / (1' A^-1 1), the direction H x keeps the sum, and -H g is
 /// Newton's. Fixing member p takes its conjugate w = H e_p (on the face at that time) out of every
 /// direction: what is left keeps p at rest and is Newton's direction on the smaller face.
-class Face {
+class BoxFace {
 public:
   /// beta of all instances; moves only members of the factor.
-  Face(const BoxProblem& problem, const Factor& factor, std::span<double> beta);
+  BoxFace(const BoxProblem& problem, const FreeSetFactor& factor, std::span<double> beta);
 
   std::size_t size() const { return factor_.size(); }
   bool is_sound() const { return factor_.ones_sum() > 0; }
@@ -61,7 +61,7 @@ public:
 private:
   void take_out(std::size_t q, std::span<double> d) const;
 
-  const Factor& factor_;
+  const FreeSetFactor& factor_;
   std::span<double> beta_;
   std::vector<double> own_;                     // beta of the members
   std::vector<double> lower_, upper_;           // their smooth pieces; a single point for who stays

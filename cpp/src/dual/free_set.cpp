@@ -24,7 +24,8 @@ double factor_cost(double m, double kept, double removed) {
 /// A member that depends on earlier ones has a direction without curvature: follow it downhill to
 /// the first bound, where one of those involved leaves the free set. Once an independent member has
 /// left, the other directions are no longer flat; false then: the rest needs a new factor.
-bool follow_null_directions(Face& face, const Factor& factor, std::span<const double> slopes) {
+bool follow_null_directions(BoxFace& face, const FreeSetFactor& factor,
+                            std::span<const double> slopes) {
   std::vector<double> direction(face.size());
   for (std::size_t j = 0; j < face.size(); ++j) {
     if (!factor.is_dependent(j))
@@ -150,7 +151,7 @@ int FreeSet::minimise(const BoxProblem& problem, std::vector<std::uint32_t> free
     slopes.clear();
     for (const std::uint32_t i : order_)
       slopes.push_back(gradient[i] + (beta[i] > 0 ? problem.epsilon : -problem.epsilon));
-    Face face(problem, factor_, beta);
+    BoxFace face(problem, factor_, beta);
     if (!face.is_sound())
       return -1;
     if (follow_null_directions(face, factor_, slopes))
@@ -161,7 +162,7 @@ int FreeSet::minimise(const BoxProblem& problem, std::vector<std::uint32_t> free
 }
 
 /// Newton's direction and its corrections at bounds; returns the number of bounds hit.
-int FreeSet::follow_newton(Face& face, std::span<const double> slopes, Watch& watch) const {
+int FreeSet::follow_newton(BoxFace& face, std::span<const double> slopes, Watch& watch) const {
   std::vector<double> direction(face.size());
   for (std::size_t k = 0; k < face.size(); ++k)
     direction[k] = -slopes[k];

@@ -30,7 +30,7 @@ public:
   /// Whether a factor of that many members is small, or fits into the memory a solver may use.
   static bool fits(std::size_t n_free, std::size_t memory_limit) {
     constexpr double always = 64e6;
-    return Factor::bytes_for(n_free) <= std::max(always, static_cast<double>(memory_limit));
+    return FreeSetFactor::bytes_for(n_free) <= std::max(always, static_cast<double>(memory_limit));
   }
 
   /// Estimated nanoseconds of a call for these free instances, from counts alone (so that the
@@ -40,7 +40,7 @@ public:
   /// Begins without a factor.
   void clear() {
     withdraw_offer();
-    factor_.copy_from(Factor(kernel_));
+    factor_.copy_from(FreeSetFactor(kernel_));
   }
 
   /// Begins without one, too, but may take that of `make()` (of the same kernel), whose members are
@@ -61,7 +61,7 @@ public:
                std::span<const double> gradient, std::span<double> beta, Watch& watch);
 
 private:
-  int follow_newton(Face& face, std::span<const double> slopes, Watch& watch) const;
+  int follow_newton(BoxFace& face, std::span<const double> slopes, Watch& watch) const;
   void find_kept(const std::vector<std::uint32_t>& free);
   void order_members(const BoxProblem& problem, const std::vector<std::uint32_t>& free,
                      std::span<const double> beta);
@@ -77,7 +77,7 @@ private:
   void take_offer(const std::vector<std::uint32_t>& free);
 
   const KernelRows& kernel_;
-  Factor factor_;
+  FreeSetFactor factor_;
   std::size_t n_;
   Offer offer_;
   std::vector<char> is_free_;

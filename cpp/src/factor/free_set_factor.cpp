@@ -29,7 +29,7 @@ constexpr std::size_t rows_at_once = 8; // of L that are filled together: its co
 
 } // namespace
 
-void Factor::reserve(std::size_t n, std::size_t n_kept) {
+void FreeSetFactor::reserve(std::size_t n, std::size_t n_kept) {
   if (n <= capacity_)
     return;
   const std::size_t capacity = std::max(n + n / 4 + 16, capacity_);
@@ -40,7 +40,7 @@ void Factor::reserve(std::size_t n, std::size_t n_kept) {
   capacity_ = capacity;
 }
 
-void Factor::copy_from(const Factor& other) {
+void FreeSetFactor::copy_from(const FreeSetFactor& other) {
   members_.clear();
   const std::size_t m = other.members_.size();
   reserve(m, 0);
@@ -59,7 +59,7 @@ void Factor::copy_from(const Factor& other) {
   ridge_ = other.ridge_;
 }
 
-void Factor::choose_origin() {
+void FreeSetFactor::choose_origin() {
   const std::size_t ref = members_.front();
   const KernelRow row = kernel_.row(ref);
   origin_row_.resize(kernel_.size());
@@ -76,7 +76,7 @@ void Factor::choose_origin() {
 }
 
 template <class T>
-void Factor::gather_column(std::size_t instance, std::span<double> column) const {
+void FreeSetFactor::gather_column(std::size_t instance, std::span<double> column) const {
   const KernelRow row = kernel_.row(instance);
   const T* values = static_cast<const T*>(row.data);
   const double shift = sigma_ + origin_norm_ - origin_row_[instance];
@@ -86,14 +86,14 @@ void Factor::gather_column(std::size_t instance, std::span<double> column) const
   }
 }
 
-void Factor::fill_column(std::size_t instance, std::span<double> column) const {
+void FreeSetFactor::fill_column(std::size_t instance, std::span<double> column) const {
   if (kernel_.precision() == Precision::float32)
     gather_column<float>(instance, column);
   else
     gather_column<double>(instance, column);
 }
 
-void Factor::fill_rows(std::size_t first) {
+void FreeSetFactor::fill_rows(std::size_t first) {
   std::array<std::vector<double>, rows_at_once> rows;
   for (std::size_t start = first; start < members_.size(); start += rows_at_once) {
     const std::size_t height = std::min(rows_at_once, members_.size() - start);
@@ -110,8 +110,8 @@ void Factor::fill_rows(std::size_t first) {
 
 /// Cholesky of a panel's diagonal block, row by row; dependent members get a pivot so large
 /// that they stay where they are.
-void Factor::factor_guarded(std::size_t start, std::size_t width,
-                            std::span<const double> diagonal) {
+void FreeSetFactor::factor_guarded(std::size_t start, std::size_t width,
+                                   std::span<const double> diagonal) {
   double* block = lower_.data() + start * capacity_ + start;
   const auto at = [&](std::size_t r, std::size_t c) -> double& { return block[c * capacity_ + r]; };
   const double least =
@@ -133,7 +133,7 @@ void Factor::factor_guarded(std::size_t start, std::size_t width,
 
 /// The rows from `start` on, of all columns before it: B <- B L'^-1, where a library call would
 /// spend most of its time on arranging L.
-void Factor::solve_few_rows(std::size_t start, std::size_t n_rows) {
+void FreeSetFactor::solve_few_rows(std::size_t start, std::size_t n_rows) {
   constexpr std::size_t group = simd::right_sides;
   const auto solve_lower_together = ALPHAPATH_DISPATCH(solve_lower_together);
   few_rows_.assign(start * group, 0.0);
@@ -148,7 +148,7 @@ void Factor::solve_few_rows(std::size_t start, std::size_t n_rows) {
   }
 }
 
-bool Factor::factor_rows(std::size_t first, Watch& watch) {
+bool FreeSetFactor::factor_rows(std::size_t first, Watch& watch) {
   const Blas& lib = blas();
   const int ld = static_cast<int>(capacity_);
   const double one = 1, minus_one = -1;
@@ -191,7 +191,8 @@ bool Factor::factor_rows(std::size_t first, Watch& watch) {
   return true;
 }
 
-bool Factor::set_members(std::vector<std::uint32_t> members, std::size_t n_kept, Watch& watch) {
+bool FreeSetFactor::set_members(std::vector<std::uint32_t> members, std::size_t n_kept,
+                                Watch& watch) {
   reserve(members.size(), n_kept);
   members_ = std::move(members);
   is_dependent_.assign(members_.size(), 0);
@@ -215,7 +216,7 @@ bool Factor::set_members(std::vector<std::uint32_t> members, std::size_t n_kept,
 
 /// The rows leave L, and so do the columns of their own numbers: what these hold below is taken up
 /// by the columns after them, one reflection each.
-void Factor::remove(std::span<const std::size_t> positions) {
+void FreeSetFactor::remove(std::span<const std::size_t> positions) {
   if (positions.empty())
     return;
   const std::size_t m = members_.size(), first = positions.front();
@@ -255,7 +256,8 @@ void Factor::remove(std::span<const std::size_t> positions) {
 }
 
 /// Reflects (x_r, v_r) of all rows so that v of the first row becomes 0: x x' + v v' stays.
-void Factor::take_up(double* x, double* v, std::size_t ld, std::size_t n_v, std::size_t n_rows) {
+void FreeSetFactor::take_up(double* x, double* v, std::size_t ld, std::size_t n_v,
+                            std::size_t n_rows) {
   reflector_.resize(n_v);
   double squares = 0;
   for (std::size_t c = 0; c < n_v; ++c) {
@@ -271,7 +273,7 @@ void Factor::take_up(double* x, double* v, std::size_t ld, std::size_t n_v, std:
   x[0] = norm;
 }
 
-double Factor::null_vector(std::size_t k, std::span<double> z) const {
+double FreeSetFactor::null_vector(std::size_t k, std::span<double> z) const {
   std::fill(z.begin(), z.end(), 0.0);
   for (std::size_t c = 0; c < k; ++c)
     z[c] = -lower_[c * capacity_ + k];
@@ -280,17 +282,17 @@ double Factor::null_vector(std::size_t k, std::span<double> z) const {
   return std::max(pivots_[k], 0.0);
 }
 
-void Factor::solve(std::span<double> x) const {
+void FreeSetFactor::solve(std::span<double> x) const {
   solve_from(0, x);
 }
 
-void Factor::solve_unit(std::size_t p, std::span<double> x) const {
+void FreeSetFactor::solve_unit(std::size_t p, std::span<double> x) const {
   std::fill(x.begin(), x.end(), 0.0);
   x[p] = 1;
   solve_from(p, x);
 }
 
-void Factor::solve_from(std::size_t first, std::span<double> x) const {
+void FreeSetFactor::solve_from(std::size_t first, std::span<double> x) const {
   const std::size_t n = members_.size();
   const double* corner = lower_.data() + first * capacity_ + first;
   ALPHAPATH_DISPATCH(solve_lower)(corner, capacity_, n - first, x.data() + first);

@@ -19,12 +19,12 @@
 
 namespace alphapath {
 
-class Factor {
+class FreeSetFactor {
 public:
-  explicit Factor(const KernelRows& kernel) : kernel_(kernel) {}
+  explicit FreeSetFactor(const KernelRows& kernel) : kernel_(kernel) {}
 
   /// The same factor as `other`, of the same kernel.
-  void copy_from(const Factor& other);
+  void copy_from(const FreeSetFactor& other);
 
   std::size_t size() const { return members_.size(); }
 

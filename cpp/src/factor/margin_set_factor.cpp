@@ -22,7 +22,7 @@ double dot(const std::vector<double>& x, const std::vector<double>& y) {
 
 } // namespace
 
-PathFactor& PathFactor::operator=(const PathFactor& other) {
+MarginSetFactor& MarginSetFactor::operator=(const MarginSetFactor& other) {
   size_ = 0;
   ones_ = other.ones_;
   carried_ = other.carried_;
@@ -34,7 +34,7 @@ PathFactor& PathFactor::operator=(const PathFactor& other) {
   return *this;
 }
 
-void PathFactor::reserve(std::size_t m) {
+void MarginSetFactor::reserve(std::size_t m) {
   if (m <= capacity_)
     return;
   const std::size_t capacity = padded(std::max(m, capacity_ + capacity_ / 2 + 16));
@@ -45,15 +45,15 @@ void PathFactor::reserve(std::size_t m) {
   capacity_ = capacity;
 }
 
-void PathFactor::solve_forward(double* x) const {
+void MarginSetFactor::solve_forward(double* x) const {
   ALPHAPATH_DISPATCH(solve_lower)(lower_.data(), capacity_, size_, x);
 }
 
-void PathFactor::solve_backward(double* x) const {
+void MarginSetFactor::solve_backward(double* x) const {
   ALPHAPATH_DISPATCH(solve_lower_transposed)(lower_.data(), capacity_, size_, x);
 }
 
-bool PathFactor::factor(std::size_t m, double least, std::span<const double> diagonal) {
+bool MarginSetFactor::factor(std::size_t m, double least, std::span<const double> diagonal) {
   clear();
   const int n = static_cast<int>(m), ld = static_cast<int>(capacity_);
   int info = 0;
@@ -73,7 +73,7 @@ bool PathFactor::factor(std::size_t m, double least, std::span<const double> dia
   return true;
 }
 
-double PathFactor::try_insert(std::span<const double> a, double own, std::size_t n_solved) {
+double MarginSetFactor::try_insert(std::span<const double> a, double own, std::size_t n_solved) {
   tried_.assign(a.begin(), a.end());
   if (n_solved == 0)
     solve_forward(tried_.data());
@@ -87,11 +87,11 @@ double PathFactor::try_insert(std::span<const double> a, double own, std::size_t
   return own > 0 ? tried_pivot_ / own : tried_pivot_;
 }
 
-void PathFactor::solve_together(std::span<double> columns) const {
+void MarginSetFactor::solve_together(std::span<double> columns) const {
   ALPHAPATH_DISPATCH(solve_lower_together)(lower_.data(), capacity_, size_, columns.data());
 }
 
-void PathFactor::insert_tried(double rhs) {
+void MarginSetFactor::insert_tried(double rhs) {
   reserve(size_ + 1);
   const double root = std::sqrt(tried_pivot_);
   for (std::size_t c = 0; c < size_; ++c)
@@ -103,8 +103,8 @@ void PathFactor::insert_tried(double rhs) {
   ++size_;
 }
 
-void PathFactor::append(std::span<const double> left, std::span<const double> corner,
-                        std::size_t n_new, std::size_t stride) {
+void MarginSetFactor::append(std::span<const double> left, std::span<const double> corner,
+                             std::size_t n_new, std::size_t stride) {
   reserve(size_ + n_new);
   const std::size_t m = size_;
   std::vector<double> sums(n_new, 1.0);
@@ -128,13 +128,13 @@ void PathFactor::append(std::span<const double> left, std::span<const double> co
   carried_.assign(size_, 0.0);
 }
 
-void PathFactor::null_direction(std::span<double> z) const {
+void MarginSetFactor::null_direction(std::span<double> z) const {
   for (std::size_t k = 0; k < size_; ++k)
     z[k] = -tried_[k];
   solve_backward(z.data());
 }
 
-void PathFactor::remove(std::size_t k) {
+void MarginSetFactor::remove(std::size_t k) {
   const std::size_t n_below = size_ - k - 1;
   scratch_.assign(lower_.data() + k * capacity_ + k + 1, lower_.data() + k * capacity_ + size_);
   ALPHAPATH_DISPATCH(move_up)(lower_.data() + k, capacity_, k, n_below);
@@ -157,9 +157,10 @@ void PathFactor::remove(std::size_t k) {
   --size_;
 }
 
-/// As Factor::remove: the rows leave L, and what the columns of their numbers hold below is taken
-/// up by the columns after them, one reflection each. p goes along as one more row, the last one.
-void PathFactor::remove_all(std::span<const std::size_t> positions) {
+/// As FreeSetFactor::remove: the rows leave L, and what the columns of their numbers hold below is
+/// taken up by the columns after them, one reflection each. p goes along as one more row, the last
+/// one.
+void MarginSetFactor::remove_all(std::span<const std::size_t> positions) {
   const std::size_t n_left = positions.size();
   if (n_left == 0)
     return;
@@ -197,8 +198,8 @@ void PathFactor::remove_all(std::span<const std::size_t> positions) {
 
 /// Reflects the rows of a column and of the first n_left of those taken out, so that these become 0
 /// in its first row, number `own` of n_rows.
-void PathFactor::take_up(std::size_t column, std::size_t n_left, std::size_t n_rows,
-                         std::size_t own) {
+void MarginSetFactor::take_up(std::size_t column, std::size_t n_left, std::size_t n_rows,
+                              std::size_t own) {
   const std::size_t length = n_rows + 1;
   double* x = lower_.data() + column * capacity_ + column;
   double* v = scratch_.data() + own;
@@ -219,25 +220,25 @@ void PathFactor::take_up(std::size_t column, std::size_t n_left, std::size_t n_r
   x[0] = norm;
 }
 
-void PathFactor::carry(std::span<const double> rhs) {
+void MarginSetFactor::carry(std::span<const double> rhs) {
   carried_.assign(rhs.begin(), rhs.end());
   solve_forward(carried_.data());
 }
 
-void PathFactor::add_tried(double by, double shift) {
+void MarginSetFactor::add_tried(double by, double shift) {
   for (std::size_t c = 0; c < size_; ++c)
     carried_[c] += by * tried_[c] + shift * ones_[c];
 }
 
 /// L^-1 of a column of L L' is a row of L.
-void PathFactor::add_column(std::size_t k, double by, double shift) {
+void MarginSetFactor::add_column(std::size_t k, double by, double shift) {
   for (std::size_t c = 0; c < size_; ++c)
     carried_[c] += shift * ones_[c];
   for (std::size_t c = 0; c <= k; ++c)
     carried_[c] += by * lower_[c * capacity_ + k];
 }
 
-double PathFactor::solve_bordered(std::span<double> x, double total) const {
+double MarginSetFactor::solve_bordered(std::span<double> x, double total) const {
   const double shift = (dot(ones_, carried_) - total) / dot(ones_, ones_);
   for (std::size_t k = 0; k < size_; ++k)
     x[k] = carried_[k] - shift * ones_[k];
@@ -245,7 +246,7 @@ double PathFactor::solve_bordered(std::span<double> x, double total) const {
   return shift;
 }
 
-void PathFactor::solve(std::span<double> x) const {
+void MarginSetFactor::solve(std::span<double> x) const {
   std::copy(carried_.begin(), carried_.end(), x.begin());
   solve_backward(x.data());
 }

@@ -19,13 +19,14 @@
 
 namespace alphapath {
 
-class PathFactor {
+class MarginSetFactor {
 public:
-  PathFactor() = default;
-  PathFactor(const PathFactor& other) { *this = other; }
-  PathFactor(PathFactor&&) = default;
-  PathFactor& operator=(const PathFactor& other); // into the memory there is, where it is enough
-  PathFactor& operator=(PathFactor&&) = default;
+  MarginSetFactor() = default;
+  MarginSetFactor(const MarginSetFactor& other) { *this = other; }
+  MarginSetFactor(MarginSetFactor&&) = default;
+  MarginSetFactor&
+  operator=(const MarginSetFactor& other); // into the memory there is, where it is enough
+  MarginSetFactor& operator=(MarginSetFactor&&) = default;
 
   std::size_t size() const { return size_; }
   void clear() {

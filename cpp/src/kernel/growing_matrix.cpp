@@ -20,8 +20,8 @@ void apply_rbf(double gamma, std::size_t n, double* values) {
 
 } // namespace
 
-void GrowingGram::begin(std::size_t n_slots, const Samples& samples, const KernelFunction& f,
-                        const Team& team) {
+void GrowingMatrix::begin(std::size_t n_slots, const Samples& samples, const KernelFunction& f,
+                          const Team& team) {
   const bool is_rbf = f.kind == KernelKind::rbf;
   const KernelFunction written = is_rbf ? KernelFunction{KernelKind::squared_distance} : f;
   const auto source = make_source<double>(samples, written, team);
@@ -48,7 +48,7 @@ void GrowingGram::begin(std::size_t n_slots, const Samples& samples, const Kerne
   n_filled_ += n;
 }
 
-void GrowingGram::reserve(std::size_t n_slots) {
+void GrowingMatrix::reserve(std::size_t n_slots) {
   if (n_slots <= size())
     return;
   const std::size_t old_n = size(), old_stride = stride(), new_stride = padded(n_slots);
@@ -61,8 +61,8 @@ void GrowingGram::reserve(std::size_t n_slots) {
   offsets_.resize(n_slots, 0.0);
 }
 
-void GrowingGram::fill(std::span<const std::size_t> slots, const double* offsets,
-                       std::span<const std::size_t> others, const double* values) {
+void GrowingMatrix::fill(std::span<const std::size_t> slots, const double* offsets,
+                         std::span<const std::size_t> others, const double* values) {
   n_filled_ += slots.size();
   const std::size_t width = stride(), n_others = others.size();
   for (std::size_t s = 0; s < slots.size(); ++s) {
@@ -82,9 +82,9 @@ void GrowingGram::fill(std::span<const std::size_t> slots, const double* offsets
   }
 }
 
-void GrowingGram::fill_rbf(double gamma, std::span<const std::size_t> slots,
-                           const double* at_origin, std::span<const std::size_t> others,
-                           const double* others_at_origin, std::span<double> squares) {
+void GrowingMatrix::fill_rbf(double gamma, std::span<const std::size_t> slots,
+                             const double* at_origin, std::span<const std::size_t> others,
+                             const double* others_at_origin, std::span<double> squares) {
   const std::size_t n_others = others.size();
   Buffer<double> row(padded(n_others));
   std::fill_n(row.data(), row.size(), 0.0);

@@ -11,9 +11,9 @@
 
 namespace alphapath {
 
-class GrowingGram final : public KernelRows {
+class GrowingMatrix final : public KernelRows {
 public:
-  explicit GrowingGram(std::size_t n_slots) { reserve(n_slots); }
+  explicit GrowingMatrix(std::size_t n_slots) { reserve(n_slots); }
 
   std::size_t size() const override { return diagonal_.size(); }
   std::size_t stride() const override { return padded(size()); }

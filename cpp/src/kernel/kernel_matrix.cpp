@@ -12,10 +12,10 @@ namespace alphapath {
 
 namespace {
 
-template <class T> class FullGram final : public Gram {
+template <class T> class FullMatrix final : public KernelMatrix {
 public:
-  FullGram(const RowSource<T>& source, const Team& team)
-      : Gram(source.diagonal(), source.offsets()), values_(size() * stride()) {
+  FullMatrix(const RowSource<T>& source, const Team& team)
+      : KernelMatrix(source.diagonal(), source.offsets()), values_(size() * stride()) {
     source.write_matrix({values_.data(), stride()}, team);
   }
 
@@ -33,10 +33,10 @@ private:
   Buffer<T> values_;
 };
 
-template <class T> class CachedGram final : public Gram {
+template <class T> class CachedMatrix final : public KernelMatrix {
 public:
-  CachedGram(std::unique_ptr<RowSource<T>> source, std::size_t capacity, Owner owner)
-      : Gram(source->diagonal(), source->offsets()), owner_(std::move(owner)),
+  CachedMatrix(std::unique_ptr<RowSource<T>> source, std::size_t capacity, Owner owner)
+      : KernelMatrix(source->diagonal(), source->offsets()), owner_(std::move(owner)),
         source_(std::move(source)), cache_(size(), stride(), capacity) {}
 
   Precision precision() const override {
@@ -65,7 +65,7 @@ private:
   mutable std::atomic<std::size_t> n_computed_{0}, n_hits_{0};
 };
 
-template <class T> KernelRow CachedGram<T>::row(std::size_t i) const {
+template <class T> KernelRow CachedMatrix<T>::row(std::size_t i) const {
   Row row;
   {
     const std::lock_guard lock(mutex_);
@@ -80,7 +80,7 @@ template <class T> KernelRow CachedGram<T>::row(std::size_t i) const {
   return {row->data(), row};
 }
 
-template <class T> void CachedGram<T>::prefetch(std::span<const std::size_t> rows) const {
+template <class T> void CachedMatrix<T>::prefetch(std::span<const std::size_t> rows) const {
   std::vector<std::size_t> missing;
   std::vector<Row> memory;
   {
@@ -103,8 +103,8 @@ template <class T> void CachedGram<T>::prefetch(std::span<const std::size_t> row
 
 /// Computes outside the lock, so that readers of other rows do not wait.
 template <class T>
-std::vector<typename CachedGram<T>::Row> CachedGram<T>::compute(std::span<const std::size_t> rows,
-                                                                std::vector<Row> memory) const {
+std::vector<typename CachedMatrix<T>::Row>
+CachedMatrix<T>::compute(std::span<const std::size_t> rows, std::vector<Row> memory) const {
   std::vector<T*> out;
   for (const Row& row : memory)
     out.push_back(row->data());
@@ -136,10 +136,10 @@ std::size_t size_to_share(std::size_t n) {
   return std::bit_ceil(n * padded(n));
 }
 
-template <class T> class PartGram final : public Gram {
+template <class T> class PartMatrix final : public KernelMatrix {
 public:
-  PartGram(std::shared_ptr<const Gram> whole, std::vector<std::uint32_t> members)
-      : Gram(pick(whole->diagonal(), members), pick(whole->offset(), members)),
+  PartMatrix(std::shared_ptr<const KernelMatrix> whole, std::vector<std::uint32_t> members)
+      : KernelMatrix(pick(whole->diagonal(), members), pick(whole->offset(), members)),
         whole_(std::move(whole)), members_(std::move(members)), chunks_(members_),
         values_(size_to_share(size())), is_copied_(size()) {}
 
@@ -176,9 +176,9 @@ public:
   std::size_t n_hits() const override { return whole_->n_hits(); }
 
 private:
-  std::shared_ptr<const Gram> whole_;
+  std::shared_ptr<const KernelMatrix> whole_;
   std::vector<std::uint32_t> members_;
-  MemberChunks chunks_;
+  MemberGather chunks_;
   mutable Buffer<T> values_;
   mutable std::mutex mutex_; // of whoever copies a row
   mutable std::vector<std::atomic<bool>> is_copied_;
@@ -187,29 +187,29 @@ private:
 } // namespace
 
 template <class T>
-std::shared_ptr<Gram> make_full_gram(const RowSource<T>& source, const Team& team) {
-  return std::make_shared<FullGram<T>>(source, team);
+std::shared_ptr<KernelMatrix> make_full_matrix(const RowSource<T>& source, const Team& team) {
+  return std::make_shared<FullMatrix<T>>(source, team);
 }
 
-template std::shared_ptr<Gram> make_full_gram(const RowSource<float>&, const Team&);
-template std::shared_ptr<Gram> make_full_gram(const RowSource<double>&, const Team&);
+template std::shared_ptr<KernelMatrix> make_full_matrix(const RowSource<float>&, const Team&);
+template std::shared_ptr<KernelMatrix> make_full_matrix(const RowSource<double>&, const Team&);
 
 template <class T>
-std::shared_ptr<Gram> make_cached_gram(std::unique_ptr<RowSource<T>> source, std::size_t capacity,
-                                       Owner owner) {
-  return std::make_shared<CachedGram<T>>(std::move(source), capacity, std::move(owner));
+std::shared_ptr<KernelMatrix> make_cached_matrix(std::unique_ptr<RowSource<T>> source,
+                                                 std::size_t capacity, Owner owner) {
+  return std::make_shared<CachedMatrix<T>>(std::move(source), capacity, std::move(owner));
 }
 
-template std::shared_ptr<Gram> make_cached_gram(std::unique_ptr<RowSource<float>>, std::size_t,
-                                                Owner);
-template std::shared_ptr<Gram> make_cached_gram(std::unique_ptr<RowSource<double>>, std::size_t,
-                                                Owner);
+template std::shared_ptr<KernelMatrix> make_cached_matrix(std::unique_ptr<RowSource<float>>,
+                                                          std::size_t, Owner);
+template std::shared_ptr<KernelMatrix> make_cached_matrix(std::unique_ptr<RowSource<double>>,
+                                                          std::size_t, Owner);
 
-std::shared_ptr<Gram> make_part_gram(std::shared_ptr<const Gram> whole,
-                                     std::vector<std::uint32_t> members) {
+std::shared_ptr<KernelMatrix> make_part_matrix(std::shared_ptr<const KernelMatrix> whole,
+                                               std::vector<std::uint32_t> members) {
   if (whole->precision() == Precision::float32)
-    return std::make_shared<PartGram<float>>(std::move(whole), std::move(members));
-  return std::make_shared<PartGram<double>>(std::move(whole), std::move(members));
+    return std::make_shared<PartMatrix<float>>(std::move(whole), std::move(members));
+  return std::make_shared<PartMatrix<double>>(std::move(whole), std::move(members));
 }
 
 } // namespace alphapath

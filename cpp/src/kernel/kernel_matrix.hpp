@@ -10,9 +10,9 @@
 
 namespace alphapath {
 
-class Gram : public KernelRows {
+class KernelMatrix : public KernelRows {
 public:
-  Gram(std::vector<double> diagonal, std::vector<double> offsets)
+  KernelMatrix(std::vector<double> diagonal, std::vector<double> offsets)
       : diagonal_(std::move(diagonal)), offsets_(std::move(offsets)) {}
 
   std::size_t size() const override { return offsets_.size(); }
@@ -30,21 +30,21 @@ private:
   std::vector<double> diagonal_, offsets_;
 };
 
-/// What a Gram borrows, kept alive by it.
+/// What a KernelMatrix borrows, kept alive by it.
 using Owner = std::shared_ptr<const void>;
 
 /// All rows, computed now.
 template <class T>
-std::shared_ptr<Gram> make_full_gram(const RowSource<T>& source, const Team& team);
+std::shared_ptr<KernelMatrix> make_full_matrix(const RowSource<T>& source, const Team& team);
 
 /// Rows computed when asked for; at most `capacity` (>= 2) of them stay.
 template <class T>
-std::shared_ptr<Gram> make_cached_gram(std::unique_ptr<RowSource<T>> source, std::size_t capacity,
-                                       Owner owner);
+std::shared_ptr<KernelMatrix> make_cached_matrix(std::unique_ptr<RowSource<T>> source,
+                                                 std::size_t capacity, Owner owner);
 
 /// The rows and columns of some instances of another matrix, in this order and its precision. Rows
 /// are copied when they are first asked for.
-std::shared_ptr<Gram> make_part_gram(std::shared_ptr<const Gram> whole,
-                                     std::vector<std::uint32_t> members);
+std::shared_ptr<KernelMatrix> make_part_matrix(std::shared_ptr<const KernelMatrix> whole,
+                                               std::vector<std::uint32_t> members);
 
 } // namespace alphapath

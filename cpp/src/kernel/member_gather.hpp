@@ -13,11 +13,11 @@
 
 namespace alphapath {
 
-class MemberChunks {
+class MemberGather {
 public:
-  MemberChunks() = default;
+  MemberGather() = default;
   /// `members` in any order; fastest where long runs of them are ascending.
-  explicit MemberChunks(std::span<const std::uint32_t> members) : n_(members.size()) {
+  explicit MemberGather(std::span<const std::uint32_t> members) : n_(members.size()) {
     std::uint32_t last = 0;
     for (const std::uint32_t i : members) {
       const auto lane = static_cast<std::uint32_t>(i % row_padding);

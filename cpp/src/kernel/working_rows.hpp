@@ -35,11 +35,11 @@ public:
       }
       block_ = std::move(memory);
       is_copied_.assign(n_, 0);
-      chunks_ = MemberChunks(members_);
+      chunks_ = MemberGather(members_);
     } else {
       for (auto& slot : slots_)
         slot = Buffer<T>(stride_);
-      chunks_ = MemberChunks(members_);
+      chunks_ = MemberGather(members_);
     }
   }
 
@@ -84,7 +84,7 @@ private:
   bool is_pinned_ = false;
   Buffer<T> block_;
   std::vector<char> is_copied_;
-  MemberChunks chunks_;
+  MemberGather chunks_;
   std::array<Buffer<T>, 2> slots_;
   std::array<KernelRow, 2> pins_;
 };

@@ -297,7 +297,7 @@ private:
   std::vector<std::int8_t> is_near_;
   AlignedVector<double> far_e_, times_;
   Scratch scratch_;
-  PathFactor factor_;
+  MarginSetFactor factor_;
   double step_left_ = 0; // that e has not gone along de yet
   double moved_ = 0;     // |betas| that went through e since it was computed
   double tau_ = 0, walk_end_ = 0, bias_ = 0, dbias_ = 0;

@@ -124,7 +124,7 @@ private:
   double window_share_ = 0.25; // pairs in a window, as a share of the instances
   double radius_ = 0, least_radius_ = 0, tau_window_ = 0, largest_return_ = 0;
   std::int64_t events_at_window_ = 0;
-  PathFactor factor_;
+  MarginSetFactor factor_;
   double tau_ = 0, walk_end_ = 0, scale_ = 0, rates_size_ = 0, direction_size_ = 0;
   double noise_ = 0, beta_noise_ = 0, residual_noise_ = 0;
   bool needs_correction_ = false, has_all_scores_ = true;

@@ -39,19 +39,19 @@ public:
       place_.clear();
       return;
     }
-    kernel_ = make_part_gram(kernel_, std::move(order));
+    kernel_ = make_part_matrix(kernel_, std::move(order));
   }
 
-  std::shared_ptr<Gram> part(std::span<const std::uint32_t> members) const {
+  std::shared_ptr<KernelMatrix> part(std::span<const std::uint32_t> members) const {
     std::vector<std::uint32_t> own(members.begin(), members.end());
     if (!place_.empty())
       for (std::uint32_t& i : own)
         i = place_[i];
-    return make_part_gram(kernel_, std::move(own));
+    return make_part_matrix(kernel_, std::move(own));
   }
 
 private:
-  std::shared_ptr<const Gram> kernel_;
+  std::shared_ptr<const KernelMatrix> kernel_;
   std::vector<std::uint32_t> place_; // of each instance; empty: where it is
 };
 
@@ -85,7 +85,7 @@ std::vector<PairStep> solve_pair(const ClassPairs& pairs, const Source& source, 
   const std::size_t begin = pairs.first[p], count = pairs.first[p + 1] - begin;
   const std::span<const std::uint32_t> members = pairs.members.subspan(begin, count);
   const std::span<const double> signs = pairs.signs.subspan(begin, count);
-  const std::shared_ptr<Gram> part = source.part(members);
+  const std::shared_ptr<KernelMatrix> part = source.part(members);
   std::vector<double> lower(count), upper(count);
   for (std::size_t k = 0; k < count; ++k) {
     lower[k] = std::min(signs[k], 0.0);

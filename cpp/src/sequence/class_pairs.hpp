@@ -11,7 +11,7 @@
 namespace alphapath {
 
 struct ClassPairs {
-  std::shared_ptr<const Gram> kernel;
+  std::shared_ptr<const KernelMatrix> kernel;
   std::span<const std::uint32_t> members; // pair after pair
   std::span<const double> signs;          // of each member in its pair
   std::span<const std::size_t> first;     // where the members of each pair begin, and the end

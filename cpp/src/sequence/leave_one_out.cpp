@@ -42,7 +42,7 @@ public:
     beta[t] = 0;
     if (factor_.size() == 0 || !(factor_.ones_sum() > 0))
       return;
-    Face face(problem_, factor_, beta);
+    BoxFace face(problem_, factor_, beta);
     for (std::size_t k = 0; k < factor_.size(); ++k)
       if (factor_.is_dependent(k))
         face.hold(k);
@@ -77,7 +77,7 @@ private:
   }
 
   /// Adds the direction on the face that changes the sum by `change`.
-  void add_sum(const Face& face, double change, std::span<double> direction) const {
+  void add_sum(const BoxFace& face, double change, std::span<double> direction) const {
     if (change == 0) // the usual model
       return;
     std::vector<double> up(factor_.ones().begin(), factor_.ones().end());
@@ -86,7 +86,7 @@ private:
       direction[k] += change / factor_.ones_sum() * up[k];
   }
 
-  static void follow(Face& face, std::span<double> direction) {
+  static void follow(BoxFace& face, std::span<double> direction) {
     const std::size_t max_hits = std::max<std::size_t>(16, face.size() / 4);
     for (std::size_t n_hits = 0; n_hits < max_hits; ++n_hits) {
       const auto [blocking, step] = face.step(direction, 1.0);
@@ -99,7 +99,7 @@ private:
   }
 
   const BoxProblem& problem_;
-  Factor factor_;
+  FreeSetFactor factor_;
   std::vector<std::size_t> position_;
 };
 

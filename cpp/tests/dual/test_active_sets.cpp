@@ -161,14 +161,14 @@ TEST(factors_changed_in_blocks_are_those_of_the_members_left) {
   const PlainKernel<double> kernel(numbers(m * d), d, 8.0);
   const auto value = [&](std::size_t i, std::size_t j) { return kernel.at(i, j) + sigma; };
   std::vector<std::size_t> members;
-  const auto build = [&](PathFactor& factor) {
+  const auto build = [&](MarginSetFactor& factor) {
     return factor.assign(members.size(), 1e-12, [&](std::size_t c, double* out) {
       for (std::size_t r = c; r < members.size(); ++r)
         out[r] = value(members[r], members[c]);
     });
   };
   // The bordered system, by products of its own.
-  const auto check = [&](PathFactor& factor) {
+  const auto check = [&](MarginSetFactor& factor) {
     std::vector<double> x(members.size());
     for (const double total : {0.0, 1.0}) {
       std::vector<double> rhs = numbers(members.size());
@@ -187,7 +187,7 @@ TEST(factors_changed_in_blocks_are_those_of_the_members_left) {
   };
   for (std::size_t i = 0; i + q < m; ++i)
     members.push_back(i);
-  PathFactor factor;
+  MarginSetFactor factor;
   CHECK(build(factor));
   for (const std::vector<std::size_t>& positions :
        {std::vector<std::size_t>{0}, {3, 4, 5, 20, 41}, {0, 7, 51}, {49}}) {

@@ -42,7 +42,7 @@ TEST(right_sides_together_equal_one_by_one) {
 }
 
 /// A^-1 b on sum 0, where the level of A does not matter.
-std::vector<double> solve_level(const Factor& factor, const std::vector<double>& b) {
+std::vector<double> solve_level(const FreeSetFactor& factor, const std::vector<double>& b) {
   std::vector<double> x = b;
   factor.solve(x);
   const double shift = std::accumulate(x.begin(), x.end(), 0.0) / factor.ones_sum();
@@ -64,7 +64,7 @@ TEST(factor_without_any_members_equals_fresh) {
           positions.push_back(k);
         else
           left.push_back(members[k]);
-      Factor kept(kernel), fresh(kernel);
+      FreeSetFactor kept(kernel), fresh(kernel);
       CHECK(kept.set_members(members, 0, watch));
       kept.remove(positions);
       CHECK(kept.members() == left);

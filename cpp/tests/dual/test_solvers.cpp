@@ -201,7 +201,7 @@ TEST(factor_kept_equals_fresh) {
   std::vector<std::uint32_t> members(200);
   std::iota(members.begin(), members.end(), 7u);
   Watch watch(0, {});
-  Factor kept(kernel), fresh(kernel);
+  FreeSetFactor kept(kernel), fresh(kernel);
   std::vector<std::uint32_t> first{0, 1, 230};
   first.insert(first.end(), members.begin(), members.begin() + 60);
   first.push_back(240);

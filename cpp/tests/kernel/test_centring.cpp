@@ -40,7 +40,8 @@ long double exact(const std::vector<double>& x, std::size_t i, std::size_t j,
 }
 
 /// Stored values in float against long double: their rounding must be that of what differs.
-void check_curvature(const Gram& gram, const std::vector<double>& x, const KernelFunction& f) {
+void check_curvature(const KernelMatrix& gram, const std::vector<double>& x,
+                     const KernelFunction& f) {
   const auto* values = static_cast<const float*>(gram.full());
   const auto stored = [&](std::size_t i, std::size_t j) {
     return static_cast<double>(values[i * gram.stride() + j]);
@@ -72,12 +73,13 @@ TEST(a_large_constant_costs_no_digits) {
   const Samples dense(x.data(), n, d);
   const Samples sparse({indptr, indices, x}, d, 0);
   CHECK(!sparse.is_dense());
-  const auto kept = make_full_gram<double>(*make_source<double>(dense, {KernelKind::dot}, {}), {});
+  const auto kept =
+      make_full_matrix<double>(*make_source<double>(dense, {KernelKind::dot}, {}), {});
   const MatrixView<double> view{static_cast<const double*>(kept->full()), n, kept->stride()};
   for (const KernelFunction& f : centred_functions) {
-    check_curvature(*make_full_gram<float>(*make_source<float>(dense, f, {}), {}), x, f);
-    check_curvature(*make_full_gram<float>(*make_source<float>(sparse, f, {}), {}), x, f);
-    check_curvature(*make_full_gram<float>(MatrixSource<double, float>(view, f, {2}), {}), x, f);
+    check_curvature(*make_full_matrix<float>(*make_source<float>(dense, f, {}), {}), x, f);
+    check_curvature(*make_full_matrix<float>(*make_source<float>(sparse, f, {}), {}), x, f);
+    check_curvature(*make_full_matrix<float>(MatrixSource<double, float>(view, f, {2}), {}), x, f);
   }
 }
 

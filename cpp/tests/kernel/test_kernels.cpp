@@ -50,7 +50,7 @@ template <class T> double value_at(const KernelRows& kernel, std::size_t i, std:
 }
 
 template <class T>
-void check_gram(const Gram& gram, const std::vector<double>& x, std::size_t d,
+void check_gram(const KernelMatrix& gram, const std::vector<double>& x, std::size_t d,
                 const KernelFunction& f) {
   const double tolerance = sizeof(T) == 4 ? 3e-5 : 1e-12;
   const std::size_t n = gram.size();
@@ -70,7 +70,7 @@ void check_gram(const Gram& gram, const std::vector<double>& x, std::size_t d,
 }
 
 /// Integers, whose sums are exact in double in any order.
-void check_exact(const Gram& gram, const std::vector<double>& x, std::size_t d,
+void check_exact(const KernelMatrix& gram, const std::vector<double>& x, std::size_t d,
                  const KernelFunction& f) {
   for (std::size_t i = 0; i < gram.size(); ++i)
     for (std::size_t j = 0; j < gram.size(); ++j)
@@ -101,9 +101,9 @@ struct SparseData {
 template <class T> void check_all(const Samples& samples, const std::vector<double>& x) {
   for (const KernelFunction& f : all_functions) {
     auto source = make_source<T>(samples, f, {});
-    const auto full = make_full_gram<T>(*source, {2, nullptr});
+    const auto full = make_full_matrix<T>(*source, {2, nullptr});
     check_gram<T>(*full, x, samples.n_features(), f);
-    const auto cached = make_cached_gram<T>(std::move(source), 3, nullptr);
+    const auto cached = make_cached_matrix<T>(std::move(source), 3, nullptr);
     check_gram<T>(*cached, x, samples.n_features(), f);
     for (std::size_t i = 0; i < samples.size(); ++i)
       for (std::size_t j = 0; j < samples.size(); ++j)
@@ -125,8 +125,8 @@ TEST(tiles_meet_without_a_seam) {
   const auto x = numbers(n * 3);
   const Samples samples(x.data(), n, 3);
   const KernelFunction f{KernelKind::rbf, 0.5, 0, 0};
-  check_gram<float>(*make_full_gram<float>(*make_source<float>(samples, f, {}), {}), x, 3, f);
-  check_gram<double>(*make_full_gram<double>(*make_source<double>(samples, f, {}), {}), x, 3, f);
+  check_gram<float>(*make_full_matrix<float>(*make_source<float>(samples, f, {}), {}), x, 3, f);
+  check_gram<double>(*make_full_matrix<double>(*make_source<double>(samples, f, {}), {}), x, 3, f);
 }
 
 TEST(sparse_kernels_match_the_formulas) {
@@ -151,13 +151,13 @@ TEST(equal_rows_are_at_distance_zero) {
   for (const Route route : {Route::double_products, Route::double_differences}) {
     const DenseSource<double, float> source(samples, {KernelKind::rbf, 2.0, 0, 0},
                                             {route, Elements::values, true}, {});
-    const auto gram = make_full_gram<float>(source, {});
+    const auto gram = make_full_matrix<float>(source, {});
     for (const std::size_t twin : {1, 47, 48, 100, 229})
       CHECK(static_cast<const float*>(gram->row(twin).data)[0] == 0.0f);
   }
   const DenseSource<float, float> source(samples, {KernelKind::rbf, 2.0, 0, 0},
                                          {Route::float_products, Elements::values, true}, {});
-  const auto gram = make_full_gram<float>(source, {});
+  const auto gram = make_full_matrix<float>(source, {});
   for (const std::size_t twin : {1, 47, 48, 100, 229})
     CHECK(static_cast<const float*>(gram->row(0).data)[twin] == 0.0f);
 }
@@ -190,11 +190,11 @@ TEST(products_of_integers_are_exact) {
     const KernelFunction f{kind, 1, 0, 0};
     CHECK(plan_products(samples, f, Precision::float64).elements == Elements::pairs);
     CHECK(plan_products(samples, f, Precision::float64).route == Route::double_products);
-    check_exact(*make_full_gram<double>(*make_source<double>(samples, f, {}), {}), x, d, f);
-    check_exact(*make_cached_gram<double>(make_source<double>(samples, f, {}), 7, {}), x, d, f);
+    check_exact(*make_full_matrix<double>(*make_source<double>(samples, f, {}), {}), x, d, f);
+    check_exact(*make_cached_matrix<double>(make_source<double>(samples, f, {}), 7, {}), x, d, f);
   }
   const KernelFunction f{KernelKind::rbf, 1e-8, 0, 0};
-  check_gram<float>(*make_full_gram<float>(*make_source<float>(samples, f, {}), {}), x, d, f);
+  check_gram<float>(*make_full_matrix<float>(*make_source<float>(samples, f, {}), {}), x, d, f);
   x[0] = 40000; // more than 16 bits
   CHECK(plan_products(Samples(x.data(), n, d), f, Precision::float64).elements == Elements::values);
   x[0] = 0.5;
@@ -214,11 +214,11 @@ TEST(products_of_bytes_are_exact) {
     for (const KernelKind kind : {KernelKind::dot, KernelKind::squared_distance}) {
       const KernelFunction f{kind, 1, 0, 0};
       CHECK(plan_products(samples, f, Precision::float64).elements == expected);
-      check_exact(*make_full_gram<double>(*make_source<double>(samples, f, {}), {}), x, d, f);
-      check_exact(*make_cached_gram<double>(make_source<double>(samples, f, {}), 7, {}), x, d, f);
+      check_exact(*make_full_matrix<double>(*make_source<double>(samples, f, {}), {}), x, d, f);
+      check_exact(*make_cached_matrix<double>(make_source<double>(samples, f, {}), 7, {}), x, d, f);
     }
     const KernelFunction f{KernelKind::rbf, 1e-5, 0, 0};
-    check_gram<float>(*make_full_gram<float>(*make_source<float>(samples, f, {}), {}), x, d, f);
+    check_gram<float>(*make_full_matrix<float>(*make_source<float>(samples, f, {}), {}), x, d, f);
     for (const double other : {-1.0, 256.0, 0.5}) {
       x[1 % x.size()] = other;
       CHECK(!Samples(x.data(), n, d).raw().is_byte);
@@ -232,7 +232,7 @@ TEST(sums_of_many_bytes_do_not_overflow) {
   const Samples samples(x.data(), n, d);
   const KernelFunction f{KernelKind::dot, 1, 0, 0};
   CHECK(plan_products(samples, f, Precision::float64).elements != Elements::values);
-  check_exact(*make_full_gram<double>(*make_source<double>(samples, f, {}), {}), x, d, f);
+  check_exact(*make_full_matrix<double>(*make_source<double>(samples, f, {}), {}), x, d, f);
 }
 
 TEST(zeros_are_left_out_of_products) {
@@ -250,13 +250,13 @@ TEST(zeros_are_left_out_of_products) {
     CHECK(!plan_products(samples, rbf, Precision::float64).is_shifted);
     for (const KernelFunction& f :
          {rbf, KernelFunction{KernelKind::dot}, KernelFunction{KernelKind::squared_distance}}) {
-      const auto full = make_full_gram<double>(*make_source<double>(samples, f, {}), {});
+      const auto full = make_full_matrix<double>(*make_source<double>(samples, f, {}), {});
       check_gram<double>(*full, x, d, f);
-      const auto cached = make_cached_gram<double>(make_source<double>(samples, f, {}), 9, {});
+      const auto cached = make_cached_matrix<double>(make_source<double>(samples, f, {}), 9, {});
       for (const std::size_t i : {0, 3, 50, 100, 229})
         CHECK(std::memcmp(full->row(i).data, cached->row(i).data, n * sizeof(double)) == 0);
     }
-    const auto gram = make_full_gram<float>(*make_source<float>(samples, rbf, {}), {});
+    const auto gram = make_full_matrix<float>(*make_source<float>(samples, rbf, {}), {});
     check_gram<float>(*gram, x, d, rbf);
     CHECK(static_cast<const float*>(gram->row(3).data)[100] == 0.0f); // K - 1: no distance
   }
@@ -269,12 +269,12 @@ TEST(products_serve_every_parameter) {
   for (const KernelFunction& f : all_functions) {
     const bool is_distance = f.kind == KernelKind::rbf || f.kind == KernelKind::squared_distance;
     const KernelFunction product{is_distance ? KernelKind::squared_distance : KernelKind::dot};
-    const auto kept = make_full_gram<double>(*make_source<double>(samples, product, {}), {});
+    const auto kept = make_full_matrix<double>(*make_source<double>(samples, product, {}), {});
     const MatrixView<double> view{static_cast<const double*>(kept->full()), n, kept->stride()};
-    check_gram<float>(*make_full_gram<float>(MatrixSource<double, float>(view, f, {}), {}), x, d,
+    check_gram<float>(*make_full_matrix<float>(MatrixSource<double, float>(view, f, {}), {}), x, d,
                       f);
-    check_gram<double>(*make_full_gram<double>(MatrixSource<double, double>(view, f, {}), {}), x, d,
-                       f);
+    check_gram<double>(*make_full_matrix<double>(MatrixSource<double, double>(view, f, {}), {}), x,
+                       d, f);
   }
 }
 
@@ -284,8 +284,8 @@ TEST(threads_do_not_change_bits) {
   const Samples samples(x.data(), n, 6);
   const KernelFunction f{KernelKind::rbf, 0.7, 0, 0};
   const auto source = make_source<float>(samples, f, {});
-  const auto one = make_full_gram<float>(*source, {1, nullptr});
-  const auto three = make_full_gram<float>(*source, {3, nullptr});
+  const auto one = make_full_matrix<float>(*source, {1, nullptr});
+  const auto three = make_full_matrix<float>(*source, {3, nullptr});
   CHECK(std::memcmp(one->full(), three->full(), n * one->stride() * sizeof(float)) == 0);
 }
 
@@ -295,7 +295,7 @@ TEST(an_interrupt_ends_the_computation) {
   const Samples samples(x.data(), n, 40);
   const auto source = make_source<double>(samples, {KernelKind::rbf, 0.7, 0, 0}, {});
   Watch watch(1e-9, {});
-  CHECK_THROWS(make_full_gram<double>(*source, {2, &watch}), Interrupted);
+  CHECK_THROWS(make_full_matrix<double>(*source, {2, &watch}), Interrupted);
 }
 
 TEST(not_finite_data_is_marked) {

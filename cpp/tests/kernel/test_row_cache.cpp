@@ -22,8 +22,8 @@ TEST(multiply_add_sums_in_double) {
     idx[i] = (i * 37) % n;
   for (const std::size_t count : {0, 1, 7, 8, 9, 101}) {
     auto source = make_source<float>(samples, f, {});
-    const auto full = make_full_gram<float>(*source, {});
-    const auto cached = make_cached_gram<float>(std::move(source), 10, nullptr);
+    const auto full = make_full_matrix<float>(*source, {});
+    const auto cached = make_cached_matrix<float>(std::move(source), 10, nullptr);
     std::vector<double> expected(n, 1.0), out(n, 1.0), again(n, 1.0);
     for (std::size_t k = 0; k < count; ++k)
       for (std::size_t j = 0; j < n; ++j)
@@ -44,7 +44,7 @@ TEST(row_cache_keeps_to_its_capacity) {
   const KernelFunction f{KernelKind::rbf, 0.7, 0, 0};
   auto source = make_source<float>(samples, f, {});
   const std::size_t packed = source->nbytes();
-  const auto gram = make_cached_gram<float>(std::move(source), 8, nullptr);
+  const auto gram = make_cached_matrix<float>(std::move(source), 8, nullptr);
   const KernelRow held = gram->row(5);
   const float before = static_cast<const float*>(held.data)[9];
   std::vector<std::size_t> all(n);
@@ -69,8 +69,8 @@ TEST(row_cache_serves_threads) {
   const auto x = numbers(n * 4);
   const Samples samples(x.data(), n, 4);
   const KernelFunction f{KernelKind::rbf, 0.7, 0, 0};
-  const auto full = make_full_gram<double>(*make_source<double>(samples, f, {}), {});
-  const auto cached = make_cached_gram<double>(make_source<double>(samples, f, {}), 4, nullptr);
+  const auto full = make_full_matrix<double>(*make_source<double>(samples, f, {}), {});
+  const auto cached = make_cached_matrix<double>(make_source<double>(samples, f, {}), 4, nullptr);
   std::vector<int> n_wrong(4, 0);
   {
     std::vector<std::jthread> readers;

@@ -32,8 +32,8 @@ std::vector<double> gaussian(std::size_t n, std::size_t d, double gamma, std::si
   return K;
 }
 
-GrowingGram gram_of(const std::vector<double>& K, std::size_t n) {
-  GrowingGram gram(n / 2);
+GrowingMatrix gram_of(const std::vector<double>& K, std::size_t n) {
+  GrowingMatrix gram(n / 2);
   gram.reserve(n);
   std::vector<std::size_t> all(n);
   std::iota(all.begin(), all.end(), 0u);
@@ -82,7 +82,7 @@ TEST(path_factor_updated_equals_fresh) {
   const double sigma = 1.0;
   std::vector<std::size_t> members;
   const std::vector<double> right = numbers(n);
-  PathFactor factor;
+  MarginSetFactor factor;
   const auto insert = [&](std::size_t i) {
     std::vector<double> column;
     for (const std::size_t j : members)
@@ -122,7 +122,7 @@ TEST(path_factor_updated_equals_fresh) {
 /// A C path from a bad start, then instances out and in again, on data with repetitions.
 void walk_everywhere(std::size_t repeat, double gamma, std::size_t n = 90, bool records = true) {
   const std::vector<double> K = gaussian(n, 2, gamma, repeat);
-  const GrowingGram gram = gram_of(K, n);
+  const GrowingMatrix gram = gram_of(K, n);
   const Labels y = labels(n);
   PathWalker walker(gram, {0.0, true, true});
   std::vector<std::size_t> all(n);
@@ -186,7 +186,7 @@ TEST(the_first_rows_of_a_growing_kernel_keep_their_digits) {
   const std::vector<double> x = numbers(n * d);
   const Samples samples(x.data(), n, d);
   for (const double gamma : {1e-9, 0.7}) {
-    GrowingGram gram(0);
+    GrowingMatrix gram(0);
     gram.begin(n_slots, samples, {KernelKind::rbf, gamma, 0, 0}, {});
     CHECK(gram.size() == n_slots);
     const auto e = [&](std::size_t i, std::size_t j) {
@@ -211,7 +211,7 @@ TEST(the_first_rows_of_a_growing_kernel_keep_their_digits) {
 
 TEST(near_rows_are_zero_where_nobody_is) {
   const std::size_t n = 40;
-  const GrowingGram gram = gram_of(gaussian(n, 2, 1.0, 1), n);
+  const GrowingMatrix gram = gram_of(gaussian(n, 2, 1.0, 1), n);
   const std::vector<std::uint32_t> followed{3, 4, 5, 6, 7, 8, 9}, hidden{10, 11, 12};
   Buffer<double> memory;
   NearKernel kernel(gram, followed, hidden, memory);

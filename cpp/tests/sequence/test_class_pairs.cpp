@@ -14,10 +14,11 @@ namespace {
 
 using test::numbers;
 
-template <class T> std::shared_ptr<Gram> make_gram(const std::vector<double>& x, std::size_t n) {
+template <class T>
+std::shared_ptr<KernelMatrix> make_gram(const std::vector<double>& x, std::size_t n) {
   const Samples samples(x.data(), n, x.size() / n);
   const KernelFunction f{KernelKind::rbf, 0.7, 0, 0};
-  return make_full_gram<T>(*make_source<T>(samples, f, {}), {});
+  return make_full_matrix<T>(*make_source<T>(samples, f, {}), {});
 }
 
 std::vector<std::uint32_t> every(std::size_t n, std::size_t first, std::size_t step) {
@@ -37,7 +38,7 @@ template <class T> void check_part() {
   std::ranges::reverse(backwards);
   for (const auto& members :
        {every(n, 0, 1), every(n, 3, 7), every(n, 100, 1), every(n, 14, 2), runs, backwards}) {
-    const auto part = make_part_gram(whole, members);
+    const auto part = make_part_matrix(whole, members);
     CHECK(part->size() == members.size());
     CHECK(part->precision() == whole->precision());
     CHECK(!part->is_on_demand());
@@ -68,9 +69,9 @@ TEST(a_part_of_rows_on_demand_asks_for_few) {
   const auto x = numbers(n * 4);
   const Samples samples(x.data(), n, 4);
   const KernelFunction f{KernelKind::rbf, 0.7, 0, 0};
-  const std::shared_ptr<Gram> whole =
-      make_cached_gram<double>(make_source<double>(samples, f, {}), 8, nullptr);
-  const auto part = make_part_gram(whole, every(n, 0, 8));
+  const std::shared_ptr<KernelMatrix> whole =
+      make_cached_matrix<double>(make_source<double>(samples, f, {}), 8, nullptr);
+  const auto part = make_part_matrix(whole, every(n, 0, 8));
   CHECK(part->is_on_demand());
   const std::vector<std::size_t> wanted{1, 3};
   part->prefetch(wanted);
