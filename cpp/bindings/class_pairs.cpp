@@ -1,4 +1,5 @@
 #include "sequence/class_pairs.hpp"
+#include "problem/limits.hpp"
 
 #include "interrupt.hpp"
 #include "sequence_arrays.hpp"

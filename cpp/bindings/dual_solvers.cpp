@@ -1,7 +1,9 @@
 #include "bindings.hpp"
+#include "dual/coordinate.hpp"
+#include "dual/solve_smo.hpp"
+#include "problem/solution.hpp"
 
 #include "box_problem.hpp"
-#include "dual/smo_state.hpp"
 #include "problem/box_problem.hpp"
 #include "problem/quality.hpp"
 #include "sequence/leave_one_out.hpp"

@@ -2,8 +2,7 @@
 #pragma once
 
 #include "bindings.hpp"
-
-#include "problem/box_problem.hpp"
+#include "problem/limits.hpp"
 
 namespace alphapath::bindings {
 

@@ -1,8 +1,9 @@
 #include "bindings.hpp"
+#include "problem/solution.hpp"
 
 #include "box_problem.hpp"
+#include "dual/coordinate.hpp"
 #include "dual/maxminover.hpp"
-#include "dual/ridge_chain.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>

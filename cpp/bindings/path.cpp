@@ -1,4 +1,5 @@
 #include "bindings.hpp"
+#include "problem/quality.hpp"
 
 #include "curves.hpp"
 #include "kernel/growing_matrix.hpp"

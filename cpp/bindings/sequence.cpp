@@ -1,4 +1,5 @@
 #include "sequence/sequence.hpp"
+#include "problem/solution.hpp"
 
 #include "interrupt.hpp"
 #include "sequence/shortlist.hpp"

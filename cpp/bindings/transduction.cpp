@@ -1,4 +1,5 @@
 #include "sequence/transduction.hpp"
+#include "problem/limits.hpp"
 
 #include "arrays.hpp"
 #include "interrupt.hpp"

@@ -12,22 +12,6 @@
 
 namespace alphapath {
 
-/// The smooth piece of the box around a beta that is not at the kink.
-struct Piece {
-  double lower, upper;
-};
-
-inline Piece smooth_piece(const BoxProblem& p, std::size_t i, double beta) {
-  if (p.epsilon == 0)
-    return {p.lower[i], p.upper[i]};
-  return beta > 0 ? Piece{std::max(p.lower[i], 0.0), p.upper[i]}
-                  : Piece{p.lower[i], std::min(p.upper[i], 0.0)};
-}
-
-inline bool is_free(const BoxProblem& p, std::size_t i, double beta) {
-  return beta > p.lower[i] && beta < p.upper[i] && (p.epsilon == 0 || beta != 0);
-}
-
 /// With H = A^-1 - A^-1 1 1' A^-1 / (1' A^-1 1), the direction H x keeps the sum, and -H g is
 /// Newton's. Fixing member p takes its conjugate w = H e_p (on the face at that time) out of every
 /// direction: what is left keeps p at rest and is Newton's direction on the smaller face.

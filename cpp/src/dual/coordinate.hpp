@@ -11,7 +11,13 @@
 
 #include "base/interrupt.hpp"
 #include "problem/box_problem.hpp"
+#include "problem/solution.hpp"
 #include "simd/dual/coordinate_loops.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
 
 namespace alphapath {
 
@@ -66,5 +72,29 @@ private:
   std::int64_t first_iter_ = 0; // n_iter_ when this descent began
   bool is_fresh_ = false;
 };
+
+/// One problem, from a start (epsilon = 0).
+SolveResult solve_coordinate(const BoxProblem& problem, const std::optional<StartPoint>& start,
+                             const SolveOptions& options);
+
+struct ChainNode {
+  Status status;
+  std::int64_t n_iter;
+  std::int64_t n_refreshes;
+  double gap;
+  double seconds;
+};
+
+struct RidgeChainResult {
+  std::vector<ChainNode> nodes;       // shorter than the list asked for where the run was stopped
+  std::vector<double> beta, gradient; // one row of n values a node
+};
+
+/// One class with squared slacks for several C in turn: solves the problem with ridge factors[k] *
+/// problem.ridge for every k, each from the solution before it; options.gap_tol is the stopping
+/// rule.
+RidgeChainResult solve_ridge_chain(const BoxProblem& problem, std::span<const double> factors,
+                                   const std::optional<StartPoint>& start,
+                                   const SolveOptions& options);
 
 } // namespace alphapath

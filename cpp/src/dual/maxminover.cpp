@@ -13,8 +13,8 @@
 #include "base/buffer.hpp"
 #include "base/interrupt.hpp"
 #include "base/isa.hpp"
-#include "problem/feasibility_gap.hpp"
 #include "problem/quality.hpp"
+#include "problem/solution.hpp"
 #include "simd/dual/maxminover_loops.hpp"
 
 #include <algorithm>

@@ -2,6 +2,11 @@
 #pragma once
 
 #include "problem/box_problem.hpp"
+#include "problem/solution.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
 
 namespace alphapath {
 

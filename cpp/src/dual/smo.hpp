@@ -70,13 +70,6 @@ private:
   std::int64_t near_until_ = 0; // iterations
 };
 
-/// solve_smo with a workspace that outlives it.
-SolveResult solve_smo(const BoxProblem& problem, const std::optional<StartPoint>& start,
-                      const SolveOptions& options, Workspace& workspace);
-
-/// From the state's beta to its tolerance: in float32 as far as that carries, then in double.
-Status descend(SmoState& state);
-
 extern template class Smo<float>;
 extern template class Smo<double>;
 

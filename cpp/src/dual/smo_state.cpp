@@ -1,6 +1,7 @@
 #include "dual/smo_state.hpp"
 
 #include "problem/quality.hpp"
+#include "problem/solution.hpp"
 
 #include "base/isa.hpp"
 #include "simd/dual/box_face_loops.hpp"
@@ -29,12 +30,6 @@ constexpr double rounding_of_change = 16 * std::numeric_limits<double>::epsilon(
 constexpr double felt_share = 0.01, past_to_present = 16;
 
 } // namespace
-
-double SlopeRange::middle() const {
-  if (std::isinf(min_up))
-    return std::isinf(max_down) ? 0 : max_down;
-  return std::isinf(max_down) ? min_up : (min_up + max_down) / 2;
-}
 
 SmoState::SmoState(const BoxProblem& problem, const std::optional<StartPoint>& start,
                    const SolveOptions& options, Workspace& workspace)

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "base/interrupt.hpp"
-#include "dual/copy_budget.hpp"
 #include "dual/workspace.hpp"
 #include "problem/box_problem.hpp"
+#include "problem/solution.hpp"
 #include "simd/dual/state_loops.hpp"
 
 #include <cstdint>
@@ -16,14 +16,6 @@ namespace alphapath {
 
 /// Kernel values beyond this are not trusted to float32, whose range ends at 3.4e38.
 inline constexpr double largest_in_float32 = 1e36;
-
-/// Extreme slopes over all instances that may move. Optimal within tol when
-/// max_down - min_up <= tol.
-struct SlopeRange {
-  double min_up, max_down;
-  double violation() const { return max_down - min_up; }
-  double middle() const;
-};
 
 class SmoState {
 public:

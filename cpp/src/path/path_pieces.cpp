@@ -7,6 +7,7 @@
 #include "base/dispatch.hpp"
 #include "path/near_kernel.hpp"
 #include "path/walker.hpp"
+#include "problem/quality.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -24,7 +24,6 @@
 #include "kernel/kernel_rows.hpp"
 #include "path/followers.hpp"
 #include "path/record.hpp"
-#include "problem/box_problem.hpp"
 #include "problem/quality.hpp"
 #include "simd/path_loops.hpp"
 

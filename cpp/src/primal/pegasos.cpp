@@ -2,7 +2,7 @@
 
 #include "base/isa.hpp"
 #include "base/random.hpp"
-#include "problem/box_problem.hpp"
+#include "problem/limits.hpp"
 
 #include <algorithm>
 #include <array>

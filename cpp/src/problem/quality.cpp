@@ -12,8 +12,6 @@ namespace alphapath {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-// A violation of so many tolerances is what moving to the ends of boxes may leave.
-constexpr double max_left = 10;
 
 /// The largest value that rounding is relative to. Between instances, offsets cancel; a kernel
 /// that is stored as expm1 has a diagonal of 0, and values up to that of the kernel itself.
@@ -54,6 +52,12 @@ double best_response(double lower, double upper, double slope, double epsilon, d
 }
 
 } // namespace
+
+double SlopeRange::middle() const {
+  if (std::isinf(min_up))
+    return std::isinf(max_down) ? 0 : max_down;
+  return std::isinf(max_down) ? min_up : (min_up + max_down) / 2;
+}
 
 Quality measure_quality(const BoxProblem& p, std::span<const double> beta,
                         std::span<const double> gradient, bool has_equality) {
@@ -96,13 +100,32 @@ double slope_rounding(const KernelRows& kernel, std::span<const double> beta, bo
   return unit * kernel_magnitude(kernel, has_equality) * std::sqrt(squares);
 }
 
-void admit_rounding(double tol, SolveResult& result) {
-  Quality& quality = result.quality;
-  const bool is_solved = result.status == Status::solved || result.status == Status::stationary;
-  if (is_solved && (quality.rounding > tol || quality.violation > max_left * tol))
-    result.status = Status::stalled;
-  if (quality.rounding > tol)
-    quality.violation += result.hidden = 2 * quality.rounding; // of two slopes
+double feasibility_gap(const BoxProblem& problem, const GapPoint& point) {
+  if (!(point.rho > 0))
+    return infinity;
+  const double scale = 1 / point.rho;
+  // Summed instance by instance, so that the small difference of two large sums keeps its digits:
+  // primal - dual = sum of  beta_i (f_i - 1) + D_ii beta_i^2 / 2 + xi_i^2 / (2 D_ii).
+  double squared_norm = 0, losses = 0, gap = 0;
+  for (std::size_t i = 0; i < point.a.size(); ++i) {
+    if (problem.upper[i] == 0)
+      continue;
+    const double ridge = point.ridge_factor * problem.ridge_of(i);
+    const double beta = point.a[i] * scale;
+    const double value = point.s[i] * scale - ridge * beta;
+    const double slack = std::max(0.0, 1 - value);
+    double loss = 0;
+    if (slack > 0) {
+      if (ridge > 0)
+        loss = 0.5 * slack * slack / ridge;
+      else if (slack > 1e-12)
+        return infinity;
+    }
+    squared_norm += beta * value;
+    losses += loss;
+    gap += beta * (value - 1) + 0.5 * ridge * beta * beta + loss;
+  }
+  return gap / (0.5 * squared_norm + losses + 1);
 }
 
 } // namespace alphapath

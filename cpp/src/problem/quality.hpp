@@ -12,6 +12,24 @@
 
 namespace alphapath {
 
+/// Extreme slopes over all instances that may move. Optimal within tol when
+/// max_down - min_up <= tol.
+struct SlopeRange {
+  double min_up, max_down;
+  double violation() const { return max_down - min_up; }
+  double middle() const;
+};
+
+/// What a Solution reports of its point.
+struct Quality {
+  double bias = 0;
+  double objective = 0;
+  double gap = 0;       // primal minus dual for this beta and this bias
+  double violation = 0; // of the optimality conditions: LIBSVM's stopping quantity
+  double rounding = 0;  // of the slopes, which may hide as much of the violation
+  double n_free = 0;    // instances strictly inside their boxes (and off the kink)
+};
+
 /// `gradient` is (K + D) beta - r with the offsets of the kernel included.
 Quality measure_quality(const BoxProblem& problem, std::span<const double> beta,
                         std::span<const double> gradient, bool has_equality);
@@ -19,10 +37,6 @@ Quality measure_quality(const BoxProblem& problem, std::span<const double> beta,
 /// How far slopes may be off because kernel values and sums are doubles, as they differ from one
 /// instance to another (with the equality) or as they are: as if every value were the largest.
 double slope_rounding(const KernelRows& kernel, std::span<const double> beta, bool has_equality);
-
-/// A point whose violation is far beyond the tolerance, or whose slopes are rounded by more than
-/// that, is not solved: it stalled. What rounding may hide there is part of its violation.
-void admit_rounding(double tol, SolveResult& result);
 
 /// A beta and the ends of its box.
 struct Boxed {
@@ -67,5 +81,27 @@ private:
   static constexpr double share_of_one = 1e-13, share_of_all = 1e-11;
   double largest_ = 0, share_ = share_of_one;
 };
+
+/// Unscaled a and its s on all instances; D = ridge_factor * ridge.
+struct GapPoint {
+  std::span<const double> a, s;
+  double rho;
+  double ridge_factor = 1;
+};
+
+/// The feasibility gap of the one-class model with squared slacks, by its definition.
+///
+///   minimise over w, xi   1/2 |w|^2 + 1/2 sum xi_i^2 / D_ii     subject to  w'phi_i >= 1 - xi_i
+///
+/// For beta = a / rho, w = sum beta_i phi_i and s = (K + D) a:
+///   xi_i   = max(0, 1 - (s_i - D_ii a_i) / rho)
+///   primal = 1/2 (a's - a'D a) / rho^2 + 1/2 sum xi_i^2 / D_ii
+///   dual   = sum(a) / rho - 1/2 a's / rho^2
+/// and the gap is (primal - dual) / (primal + 1). (Equation 5 and line C of algorithm 2 of the
+/// paper disagree with each other and with this.)
+///
+/// Instances with upper = 0 are held out. Infinite where rho <= 0, or where an instance without a
+/// ridge lies inside the margin.
+double feasibility_gap(const BoxProblem& problem, const GapPoint& point);
 
 } // namespace alphapath

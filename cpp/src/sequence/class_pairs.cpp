@@ -1,6 +1,7 @@
 #include "sequence/class_pairs.hpp"
 
 #include "base/parallel.hpp"
+#include "problem/limits.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernel/kernel_matrix.hpp"
+#include "problem/limits.hpp"
 #include "sequence/sequence.hpp"
 
 namespace alphapath {

@@ -1,7 +1,10 @@
 #include "sequence/leave_one_out.hpp"
 
 #include "dual/box_face.hpp"
-#include "dual/smo.hpp"
+#include "dual/smo_state.hpp"
+#include "dual/solve_smo.hpp"
+#include "dual/workspace.hpp"
+#include "problem/limits.hpp"
 
 #include <algorithm>
 #include <cmath>

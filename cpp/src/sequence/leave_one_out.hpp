@@ -2,6 +2,7 @@
 #pragma once
 
 #include "problem/box_problem.hpp"
+#include "problem/limits.hpp"
 
 namespace alphapath {
 

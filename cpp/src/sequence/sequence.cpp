@@ -1,10 +1,12 @@
 #include "sequence/sequence.hpp"
 
+#include "dual/smo_state.hpp"
+#include "dual/solve_smo.hpp"
+#include "dual/workspace.hpp"
 #include "problem/quality.hpp"
+#include "problem/solution.hpp"
 
 #include "base/parallel.hpp"
-#include "dual/box_face.hpp"
-#include "dual/smo.hpp"
 #include "sequence/shortlist.hpp"
 
 #include <algorithm>

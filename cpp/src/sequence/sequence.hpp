@@ -5,7 +5,7 @@
 //            c_k = factor_k * weights[row_k]
 #pragma once
 
-#include "problem/box_problem.hpp"
+#include "problem/solution.hpp"
 
 #include <memory>
 #include <span>

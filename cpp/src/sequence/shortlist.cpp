@@ -1,5 +1,7 @@
 #include "sequence/shortlist.hpp"
 
+#include "problem/solution.hpp"
+
 #include <algorithm>
 #include <limits>
 #include <numeric>

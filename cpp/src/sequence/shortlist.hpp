@@ -5,6 +5,7 @@
 // parent, and looks at the others when it is done.
 #pragma once
 
+#include "problem/solution.hpp"
 #include "sequence/sequence.hpp"
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 #include "sequence/transduction.hpp"
 
 #include "dual/active_set.hpp"
-#include "dual/smo_state.hpp"
+#include "dual/solve_smo.hpp"
+#include "problem/solution.hpp"
 
 #include <algorithm>
 #include <array>

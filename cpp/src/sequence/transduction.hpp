@@ -7,7 +7,8 @@
 // (T. Joachims 1999; M. Karasuyama, section 4.5.3.)
 #pragma once
 
-#include "problem/box_problem.hpp"
+#include "kernel/kernel_rows.hpp"
+#include "problem/limits.hpp"
 
 #include <cstdint>
 #include <span>

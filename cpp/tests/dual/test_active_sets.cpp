@@ -1,7 +1,9 @@
 // Active sets: optimal from a solution nearby, whatever moved; and transduction on top of them.
 
 #include "dual/active_set.hpp"
+#include "dual/solve_smo.hpp"
 #include "factor/margin_set_factor.hpp"
+#include "problem/solution.hpp"
 #include "sequence/transduction.hpp"
 #include "support/check.hpp"
 #include "support/numbers.hpp"

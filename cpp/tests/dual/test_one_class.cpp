@@ -1,10 +1,12 @@
 // One class with squared slacks: gaps are recomputed here from the definition.
+#include "problem/box_problem.hpp"
+#include "problem/limits.hpp"
 #include "support/check.hpp"
 #include "support/numbers.hpp"
 #include "support/plain_kernel.hpp"
 
+#include "dual/coordinate.hpp"
 #include "dual/maxminover.hpp"
-#include "dual/ridge_chain.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,10 +1,13 @@
 // Every solve is judged by optimality conditions recomputed here, from a kernel kept here.
+#include "dual/coordinate.hpp"
+#include "dual/solve_smo.hpp"
+#include "problem/solution.hpp"
 #include "support/check.hpp"
 #include "support/numbers.hpp"
 #include "support/plain_kernel.hpp"
 
 #include "base/isa.hpp"
-#include "dual/copy_budget.hpp"
+#include "dual/workspace.hpp"
 #include "factor/free_set_factor.hpp"
 #include "problem/box_problem.hpp"
 #include "simd/triangular.hpp"

@@ -1,5 +1,6 @@
 // Moments along a moving theta, and Newton paths of one fold and of several side by side: judged by
 // the gradient of every margin, term by term.
+#include "problem/limits.hpp"
 #include "support/check.hpp"
 #include "support/margin_data.hpp"
 

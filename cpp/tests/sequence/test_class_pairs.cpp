@@ -1,3 +1,4 @@
+#include "problem/limits.hpp"
 #include "support/check.hpp"
 #include "support/numbers.hpp"
 

@@ -1,6 +1,7 @@
 #include "primal/newton/matrix_free_fold_paths.hpp"
 
 #include "base/isa.hpp"
+#include "problem/limits.hpp"
 
 #include <algorithm>
 #include <cmath>

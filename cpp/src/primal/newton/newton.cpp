@@ -1,6 +1,6 @@
 #include "primal/newton/newton.hpp"
 
-#include "problem/box_problem.hpp"
+#include "problem/limits.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -28,7 +28,7 @@
 #include "primal/margin_loss.hpp"
 #include "primal/newton/parabola_system.hpp"
 #include "primal/newton/segment_state.hpp"
-#include "problem/box_problem.hpp"
+#include "problem/limits.hpp"
 
 #include <cstdint>
 #include <limits>

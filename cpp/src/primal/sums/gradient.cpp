@@ -1,6 +1,6 @@
 #include "primal/sums/gradient.hpp"
 
-#include "problem/box_problem.hpp"
+#include "problem/limits.hpp"
 
 #include <cmath>
 
