@@ -3,6 +3,7 @@
 
 #include "arrays.hpp"
 #include "interrupt.hpp"
+
 #include "problem/box_problem.hpp"
 
 #include <nanobind/stl/optional.h>

@@ -1,13 +1,13 @@
-#include "bindings.hpp"
-
 #include "arrays.hpp"
+#include "module.hpp"
+#include "samples.hpp"
+
 #include "base/buffer.hpp"
 #include "base/dispatch.hpp"
 #include "kernel/equal_rows.hpp"
 #include "kernel/kernel_matrix.hpp"
 #include "kernel/matrix_source.hpp"
 #include "kernel/near_ties.hpp"
-#include "samples.hpp"
 
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -380,7 +380,7 @@ std::vector<std::size_t> as_positions(const Indices& indices, std::size_t n) {
   return positions;
 }
 
-void bind_kernels(nb::module_& m) {
+void bind_kernel(nb::module_& m) {
   bind_samples(m);
   bind_gram(m);
   nb::class_<KernelFunction>(m, "KernelFunction", "A kernel's formula and its parameters.")

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "arrays.hpp"
+
 #include "primal/margin_loss.hpp"
 
 #include <memory>

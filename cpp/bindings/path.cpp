@@ -1,11 +1,13 @@
-#include "bindings.hpp"
-#include "problem/quality.hpp"
+#include "path.hpp"
 
-#include "curves.hpp"
+#include "interrupt.hpp"
+#include "module.hpp"
+#include "samples.hpp"
+
 #include "kernel/growing_matrix.hpp"
 #include "kernel/kernel_matrix.hpp"
 #include "path/walker.hpp"
-#include "samples.hpp"
+#include "problem/quality.hpp"
 
 #include <stdexcept>
 #include <string>
@@ -238,8 +240,6 @@ void bind_walker(nb::module_& m) {
       });
 }
 
-} // namespace
-
 void bind_paths(nb::module_& m) {
   nb::class_<GrowingMatrix, KernelRows>(m, "GrowingGram", "A kernel matrix that grows.")
       .def(nb::init<std::size_t>(), "n_slots"_a)
@@ -267,6 +267,37 @@ void bind_paths(nb::module_& m) {
            "others_at_origin"_a, "squares"_a,
            "The same from squared distances, which are overwritten.");
   bind_walker(m);
+}
+
+CurveArrays scores_of(const Vector& starts, const Vector& ends, const Matrix& residual,
+                      const Matrix& rate, const Vector& targets, const Vector& shares,
+                      bool is_error) {
+  const std::size_t n_pieces = starts.size(), n = targets.size();
+  if (ends.size() != n_pieces || shares.size() != n || residual.shape(0) != n_pieces ||
+      residual.shape(1) != n || rate.shape(0) != n_pieces || rate.shape(1) != n)
+    throw std::invalid_argument(
+        "residual and rate must have one row a piece and one column a target.");
+  CurveSums sums(metric_of(is_error), as_span(targets), as_span(shares));
+  {
+    const ReleasedGil released;
+    for (std::size_t k = 0; k < n_pieces; ++k)
+      sums.add(starts.data()[k], ends.data()[k], residual.data() + k * n, rate.data() + k * n);
+  }
+  return as_arrays(sums.curve());
+}
+
+void bind_path_curve(nb::module_& m) {
+  m.def("sum_scores", &scores_of, "starts"_a, "ends"_a, "residual"_a, "rate"_a, "targets"_a,
+        "shares"_a, "is_error"_a,
+        "0-1 or squared error along a path: where it changes, and from there its value, and of "
+        "squares the slope and the curvature.");
+}
+
+} // namespace
+
+void bind_path(nb::module_& m) {
+  bind_paths(m);
+  bind_path_curve(m);
 }
 
 } // namespace alphapath::bindings

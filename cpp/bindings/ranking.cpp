@@ -1,7 +1,8 @@
-#include "bindings.hpp"
-
 #include "arrays.hpp"
+#include "interrupt.hpp"
 #include "margin_task.hpp"
+#include "module.hpp"
+
 #include "ranking/ndcg_walk.hpp"
 #include "ranking/pair_descent.hpp"
 #include "ranking/pair_newton.hpp"

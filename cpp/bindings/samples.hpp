@@ -2,9 +2,11 @@
 #pragma once
 
 #include "arrays.hpp"
+#include "interrupt.hpp"
+#include "module.hpp"
+
 #include "base/interrupt.hpp"
 #include "base/parallel.hpp"
-#include "bindings.hpp"
 #include "kernel/samples.hpp"
 
 #include <cstddef>

@@ -1,9 +1,8 @@
 #include "dual/smo_state.hpp"
 
+#include "base/isa.hpp"
 #include "problem/quality.hpp"
 #include "problem/solution.hpp"
-
-#include "base/isa.hpp"
 #include "simd/dual/box_face_loops.hpp"
 
 #include <algorithm>

@@ -1,8 +1,7 @@
 // The moves of a path at one place: in and out of the margin set, and what ties ask for.
 
-#include "path/walker.hpp"
-
 #include "base/dispatch.hpp"
+#include "path/walker.hpp"
 
 #include <algorithm>
 #include <cmath>

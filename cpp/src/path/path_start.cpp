@@ -1,8 +1,7 @@
 // Where a path begins and what it aims at.
 
-#include "path/walker.hpp"
-
 #include "base/dispatch.hpp"
+#include "path/walker.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -12,9 +12,8 @@
 // least-index pivoting on a positive definite complementarity problem, which is finite. Every piece
 // ends with all slacks recomputed; one that is negative beyond rounding, or a place where pivoting
 // does not end, is left behind by a jump: the Newton solver a little further along (n_resets).
-#include "quadratic/walk.hpp"
-
 #include "base/blas.hpp"
+#include "quadratic/walk.hpp"
 
 #include <algorithm>
 #include <cmath>

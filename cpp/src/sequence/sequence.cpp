@@ -1,12 +1,11 @@
 #include "sequence/sequence.hpp"
 
+#include "base/parallel.hpp"
 #include "dual/smo_state.hpp"
 #include "dual/solve_smo.hpp"
 #include "dual/workspace.hpp"
 #include "problem/quality.hpp"
 #include "problem/solution.hpp"
-
-#include "base/parallel.hpp"
 #include "sequence/shortlist.hpp"
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "arrays.hpp"
+
 #include "path/curve.hpp"
 
 #include <nanobind/stl/tuple.h>
