@@ -62,7 +62,7 @@ private:
     bool is_up = false; // leaves at its upper bound
   };
 
-  // pair_walker.cpp
+  // Directions, and turns along them.
   void find_direction();
   double window_room() const;
   Event next_event(double limit) const;
@@ -73,7 +73,7 @@ private:
   void complete_scores();
   template <class Value> double spread_of(Value value) const;
 
-  // pair_moves.cpp
+  // Moves at one place: in and out of the margin set, and what drift and ties ask for.
   PathStatus enter(std::size_t p);
   PathStatus insert(std::size_t p, bool goes_up);
   bool exchange(std::size_t p, bool goes_up);
