@@ -2,7 +2,10 @@
 #include "interrupt.hpp"
 #include "module.hpp"
 
+#include "quadratic/events.hpp"
+#include "quadratic/newton.hpp"
 #include "quadratic/problem.hpp"
+#include "quadratic/walk.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>

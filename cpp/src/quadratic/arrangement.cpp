@@ -5,7 +5,7 @@
 #include <cstring>
 #include <numeric>
 
-namespace alphapath::secular {
+namespace alphapath::quadratic {
 
 Arrangement::Arrangement(const QuadraticProblem& problem)
     : who(problem.size()), side(problem.size(), Side::zero),
@@ -68,4 +68,4 @@ void Arrangement::refresh_bound_part() {
   add_scaled_rows(view(), rows, values, bound_part);
 }
 
-} // namespace alphapath::secular
+} // namespace alphapath::quadratic

@@ -10,7 +10,7 @@
 
 #include <vector>
 
-namespace alphapath::secular {
+namespace alphapath::quadratic {
 
 class Arrangement {
 public:
@@ -45,4 +45,4 @@ private:
   Buffer<double> Q_;
 };
 
-} // namespace alphapath::secular
+} // namespace alphapath::quadratic

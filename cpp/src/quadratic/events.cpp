@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-namespace alphapath::secular {
+namespace alphapath::quadratic {
 
 namespace {
 
@@ -67,7 +67,7 @@ FirstEvent EventSearch::find(const PoleRows& rows, std::span<const Equation> equ
                              std::size_t n_rows, double length, double direction, bool has_cutoff) {
   for (auto* sums : {&positive_, &negative_, &least_positive_, &least_negative_})
     sums->resize(n_rows);
-  ALPHAPATH_DISPATCH(secular_sums)
+  ALPHAPATH_DISPATCH(pole_sums)
   (rows.W, rows.ld, n_rows, rows.poles.data(), rows.poles.size(),
    simd::SecularSums{positive_.data(), negative_.data(), least_positive_.data(),
                      least_negative_.data()});
@@ -108,14 +108,15 @@ FirstEvent EventSearch::find(const PoleRows& rows, std::span<const Equation> equ
   return first;
 }
 
-} // namespace alphapath::secular
+} // namespace alphapath::quadratic
 
 namespace alphapath {
 
 namespace {
 
 /// The sum over the terms of a slack without their signs: its rounding is a few bits of that.
-double size_of_terms(const secular::PoleRows& rows, const secular::Equation& equation, double x) {
+double size_of_terms(const quadratic::PoleRows& rows, const quadratic::Equation& equation,
+                     double x) {
   const double* w = rows.W + equation.row;
   double size = std::abs(equation.s0) + std::abs(x * equation.e);
   for (std::size_t k = 0; k < rows.poles.size(); ++k)
@@ -129,7 +130,7 @@ constexpr double sign_rounding = 4e-15;
 } // namespace
 
 std::vector<Crossing> find_crossings(const RationalRows& rows, double end) {
-  using namespace secular;
+  using namespace quadratic;
   const std::size_t n = rows.s.size();
   const double direction = end < 0 ? -1.0 : 1.0, length = std::abs(end);
   // A zero is left behind by this step before the next one is looked for.

@@ -16,13 +16,27 @@
 // direction (e + sign sum_k w_k / (D_k - x)) is bracketed in the same way.
 #pragma once
 
-#include "quadratic/problem.hpp"
-
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
-namespace alphapath::secular {
+namespace alphapath {
+
+/// Zeros of s_i + x (e_i + sum_k W_ik / (D_k - x)) for x between 0 and `end` (of either sign), all
+/// of them, row by row: the places where decision values change their sign.
+struct Crossing {
+  std::int32_t row;
+  double x;
+};
+struct RationalRows {
+  std::span<const double> s, e; // one value a row
+  std::span<const double> W;    // one column of s.size() values for each pole
+  std::span<const double> poles;
+};
+std::vector<Crossing> find_crossings(const RationalRows& rows, double end);
+
+namespace quadratic {
 
 /// Row i of the pole coefficients: W[i + k * ld].
 struct PoleRows {
@@ -71,4 +85,6 @@ private:
   std::vector<double> positive_, negative_, least_positive_, least_negative_, bound_;
 };
 
-} // namespace alphapath::secular
+} // namespace quadratic
+
+} // namespace alphapath

@@ -1,11 +1,25 @@
-// Active-set Newton for one lambda; the problem and what is returned are in problem.hpp.
+// Active-set Newton for one lambda.
 #pragma once
 
 #include "quadratic/problem.hpp"
 
+#include <cstddef>
+#include <functional>
 #include <span>
 
-namespace alphapath::secular {
+namespace alphapath {
+
+struct NewtonOptions {
+  double tol = 1e-9;
+  int max_iter = 200;
+  std::function<bool()> wants_stop;
+};
+
+/// Active-set Newton. `guess` gives a and the first sets; empty or zero means cold.
+QuadraticSolution solve_quadratic(const QuadraticProblem& problem, double lambda,
+                                  std::span<const double> guess, const NewtonOptions& options);
+
+namespace quadratic {
 
 /// A symmetric matrix (padded rows), targets and bounds, in whatever order the caller keeps them.
 struct QuadraticView {
@@ -24,4 +38,6 @@ QuadraticSolution solve_newton(const QuadraticView& problem, double lambda,
 void add_scaled_rows(const QuadraticView& problem, std::span<const std::size_t> rows,
                      std::span<const double> coefficients, std::span<double> out);
 
-} // namespace alphapath::secular
+} // namespace quadratic
+
+} // namespace alphapath

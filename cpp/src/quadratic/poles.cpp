@@ -7,7 +7,7 @@
 #include <cstring>
 #include <numeric>
 
-namespace alphapath::secular {
+namespace alphapath::quadratic {
 
 namespace {
 
@@ -189,4 +189,4 @@ void Poles::from_eigen(const double* Q, std::size_t stride, std::span<const doub
   }
 }
 
-} // namespace alphapath::secular
+} // namespace alphapath::quadratic

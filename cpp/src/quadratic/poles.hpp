@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-namespace alphapath::secular {
+namespace alphapath::quadratic {
 
 /// M = (Q_FF + shift I)^-1, its lower triangle, column after column, kept through set changes.
 class ShiftedInverse {
@@ -65,4 +65,4 @@ private:
   std::vector<double> V_, diagonal_, off_, work_, product_, S_, d_, e_;
 };
 
-} // namespace alphapath::secular
+} // namespace alphapath::quadratic

@@ -24,8 +24,8 @@ struct Lanes {
 
 } // namespace
 
-void secular_sums(const double* W, std::size_t ld, std::size_t n, const double* poles,
-                  std::size_t n_poles, const SecularSums& out) {
+void pole_sums(const double* W, std::size_t ld, std::size_t n, const double* poles,
+               std::size_t n_poles, const SecularSums& out) {
   constexpr std::size_t lanes = Vec<double>::width;
   for (std::size_t i = 0; i < n; i += lanes) {
     const std::size_t count = n - i < lanes ? n - i : lanes;

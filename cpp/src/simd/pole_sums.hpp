@@ -14,8 +14,8 @@ struct SecularSums {
 
 #define ALPHAPATH_DECLARE(isa)                                                                     \
   namespace isa {                                                                                  \
-  void secular_sums(const double* W, std::size_t ld, std::size_t n, const double* poles,           \
-                    std::size_t n_poles, const SecularSums& out);                                  \
+  void pole_sums(const double* W, std::size_t ld, std::size_t n, const double* poles,              \
+                 std::size_t n_poles, const SecularSums& out);                                     \
   }
 ALPHAPATH_DECLARE(baseline)
 ALPHAPATH_DECLARE(avx2)

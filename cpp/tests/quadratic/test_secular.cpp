@@ -12,7 +12,7 @@
 namespace alphapath {
 namespace {
 
-using namespace secular;
+using namespace quadratic;
 using test::is_close;
 using test::numbers;
 
