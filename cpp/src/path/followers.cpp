@@ -10,7 +10,7 @@
 #include "path/followers.hpp"
 
 #include "base/dispatch.hpp"
-#include "path/near_kernel.hpp"
+#include "path/local_walk.hpp"
 #include "path/walker.hpp"
 #include "simd/few_vectors.hpp"
 

@@ -140,7 +140,7 @@ private:
   // Turns of a walk on all instances before it looks at the near ones alone.
   static constexpr std::int64_t turns_before_near = 2;
 
-  // path_pieces.cpp
+  // record.cpp
   void write_piece(double step);
   void write_part(double at, double end, double shift, double shift_rate);
   void write_scores(double at, double end, double shift, double shift_rate);
@@ -177,7 +177,7 @@ private:
   bool find_violators();
   void take_over(PathWalker& part);
 
-  // path_part.cpp
+  // A part: the walker on the near instances alone.
   PathWalker(const PathWalker& all, NearKernel& kernel);
   std::uint32_t instance(std::size_t i) const;
   std::size_t follow(std::size_t i);
@@ -217,13 +217,13 @@ private:
   void ramp();
   void arrive();
 
-  // path_precision.cpp
+  // In twice the precision.
   void correct_members();
   double solve_for(double total);
   bool needs_refinement(double step) const;
   void refine_direction(double limit);
 
-  // path_start.cpp
+  // walker.cpp
   void set_place(std::size_t i, Place place);
   void choose_origin();
 

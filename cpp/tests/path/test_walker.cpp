@@ -4,7 +4,7 @@
 
 #include "factor/margin_set_factor.hpp"
 #include "kernel/growing_matrix.hpp"
-#include "path/near_kernel.hpp"
+#include "path/local_walk.hpp"
 #include "path/walker.hpp"
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 // interval are envelopes of lines in tau, hence it is written in parts between their corners.
 
 #include "base/dispatch.hpp"
-#include "path/near_kernel.hpp"
+#include "path/local_walk.hpp"
 #include "path/walker.hpp"
 #include "problem/quality.hpp"
 
