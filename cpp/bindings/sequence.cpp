@@ -165,7 +165,7 @@ void bind_steps(nb::module_& m) {
         nb::arg("options"), nb::arg("total_time_limit") = 0.0,
         nb::arg("workspace").none() = nb::none(), nb::arg("n_threads") = 1,
         "Solve steps in order, each from an earlier one; a dictionary of arrays.");
-  m.def("near_size", &near_size, nb::arg("n_free"), nb::arg("n"),
+  m.def("near_size", &shortlist_size, nb::arg("n_free"), nb::arg("n"),
         "How many of n instances a fold begins with; 0 for all.");
 }
 

@@ -141,11 +141,6 @@ void SmoState::add_changes() {
   }
 }
 
-SlopeRange SmoState::slope_range() const {
-  const auto [min_up, max_down] = ALPHAPATH_DISPATCH(extreme_slopes)(point());
-  return {min_up, max_down};
-}
-
 std::optional<Status> SmoState::limit_reached() const {
   if (watch.is_interrupted())
     return Status::interrupted;

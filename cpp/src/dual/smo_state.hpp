@@ -35,7 +35,7 @@ public:
   /// By how much the objective changed since beta was `before`, where the gradient was `slopes` up
   /// to a constant. The sum is the same, and the gradient up to date.
   double change_since(std::span<const double> before, std::span<const double> slopes) const;
-  SlopeRange slope_range() const;
+  SlopeRange slope_range() const { return alphapath::slope_range(problem, beta, gradient); }
   /// Whether its values may be rounded to float32 without becoming infinite.
   bool fits_float32() const { return kernel_size <= largest_in_float32; }
   simd::Point point() const {

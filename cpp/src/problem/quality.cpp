@@ -25,11 +25,15 @@ double kernel_magnitude(const KernelRows& kernel, bool has_equality) {
   return has_equality && stored > 0 ? stored : whole;
 }
 
-/// LIBSVM's rule: the middle of what the bounded instances allow, where no instance is free.
-double bias_without_free(double max_falling, double min_rising) {
-  if (std::isinf(max_falling))
-    return std::isinf(min_rising) ? 0 : -min_rising;
-  return std::isinf(min_rising) ? -max_falling : -(max_falling + min_rising) / 2;
+simd::Point point_of(const BoxProblem& p, std::span<const double> beta,
+                     std::span<const double> gradient) {
+  return {beta.data(), gradient.data(), p.lower.data(), p.upper.data(), beta.size(), p.epsilon};
+}
+
+double bias_of(const simd::PointSums& sums) {
+  if (sums.n_free > 0)
+    return -sums.free_sum / sums.n_free;
+  return 0 - SlopeRange{sums.slopes.min_up, sums.slopes.max_down}.middle(); // 0 rather than -0
 }
 
 /// -(slope z + epsilon |z|), where a slope of exactly 0 costs nothing, however far z may go.
@@ -59,10 +63,22 @@ double SlopeRange::middle() const {
   return std::isinf(max_down) ? min_up : (min_up + max_down) / 2;
 }
 
+SlopeRange slope_range(const BoxProblem& problem, std::span<const double> beta,
+                       std::span<const double> gradient) {
+  const auto [min_up, max_down] =
+      ALPHAPATH_DISPATCH(extreme_slopes)(point_of(problem, beta, gradient));
+  return {min_up, max_down};
+}
+
+double find_bias(const BoxProblem& problem, std::span<const double> beta,
+                 std::span<const double> gradient) {
+  const simd::Point point = point_of(problem, beta, gradient);
+  return bias_of(ALPHAPATH_DISPATCH(sum_point)(point, problem.targets.data()));
+}
+
 Quality measure_quality(const BoxProblem& p, std::span<const double> beta,
                         std::span<const double> gradient, bool has_equality) {
-  const simd::Point point{beta.data(),    gradient.data(), p.lower.data(),
-                          p.upper.data(), beta.size(),     p.epsilon};
+  const simd::Point point = point_of(p, beta, gradient);
   const simd::PointSums sums = ALPHAPATH_DISPATCH(sum_point)(point, p.targets.data());
   const auto [min_rising, max_falling] = sums.slopes;
   Quality quality;
@@ -71,8 +87,7 @@ Quality measure_quality(const BoxProblem& p, std::span<const double> beta,
   quality.n_free = sums.n_free;
   if (has_equality) {
     quality.violation = std::max(0.0, max_falling - min_rising);
-    quality.bias =
-        sums.n_free > 0 ? -sums.free_sum / sums.n_free : bias_without_free(max_falling, min_rising);
+    quality.bias = bias_of(sums);
   } else {
     quality.violation = std::max({0.0, max_falling, -min_rising});
   }

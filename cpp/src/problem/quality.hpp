@@ -20,6 +20,15 @@ struct SlopeRange {
   double middle() const;
 };
 
+SlopeRange slope_range(const BoxProblem& problem, std::span<const double> beta,
+                       std::span<const double> gradient);
+
+/// The bias that goes with a gradient known up to a constant: minus the mean slope of the free
+/// instances, or LIBSVM's rule, minus the middle of what the bounded ones allow, where none is
+/// free.
+double find_bias(const BoxProblem& problem, std::span<const double> beta,
+                 std::span<const double> gradient);
+
 /// What a Solution reports of its point.
 struct Quality {
   double bias = 0;

@@ -106,16 +106,9 @@ private:
   std::vector<std::size_t> position_;
 };
 
-/// Minus the bias, up to the constant in the gradient.
-double level_of(const SmoState& state) {
-  double sum = 0;
-  std::size_t n_free = 0;
-  for (const std::uint32_t i : state.movable)
-    if (is_free(state.problem, i, state.beta[i])) {
-      sum += state.rising_slope(i);
-      ++n_free;
-    }
-  return n_free > 0 ? sum / static_cast<double>(n_free) : state.slope_range().middle();
+/// The bias, up to the constant in the gradient.
+double bias_of(const SmoState& state) {
+  return find_bias(state.problem, state.beta, state.gradient);
 }
 
 /// stored[t, :] beta, which the gradient has less the target.
@@ -132,12 +125,12 @@ template <class T> double stored_product(const KernelRow& row, std::span<const d
 double decision_value(const SmoState& state, std::size_t t) {
   const KernelRows& kernel = state.problem.kernel;
   if (kernel.is_on_demand())
-    return state.gradient[t] + state.problem.targets[t] - level_of(state);
+    return state.gradient[t] + state.problem.targets[t] + bias_of(state);
   const KernelRow row = kernel.row(t);
   const double product = kernel.precision() == Precision::float32
                              ? stored_product<float>(row, state.beta)
                              : stored_product<double>(row, state.beta);
-  return product + kernel.offset()[t] * state.problem.total - level_of(state);
+  return product + kernel.offset()[t] * state.problem.total + bias_of(state);
 }
 
 /// Whether the sign of a classifier's decision value at t is that of its optimum already.
@@ -159,10 +152,10 @@ public:
 
 private:
   double duality_gap() const {
-    const double level = level_of(state_);
+    const double bias = bias_of(state_);
     double gap = 0;
     for (const std::uint32_t i : state_.movable) {
-      const double slope = state_.gradient[i] - level;
+      const double slope = state_.gradient[i] + bias;
       const double worst = slope > 0 ? state_.problem.lower[i] : state_.problem.upper[i];
       gap += slope * (state_.beta[i] - worst);
     }

@@ -178,7 +178,7 @@ public:
       // copied and factored for it serves them too.
       const bool has_sisters = leaves_out_only(old_problem, problem);
       if (has_sisters && step.parent != std::exchange(near_step_, step.parent))
-        workspace_.near = find_near(family_, old_problem, parent);
+        workspace_.near = make_shortlist(family_, old_problem, parent);
       state.begins_near = has_sisters && !workspace_.near.empty();
       offer_factor(old_problem, parent.beta, has_sisters ? share_of_sisters : 1.0, state.watch);
     }

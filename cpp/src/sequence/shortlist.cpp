@@ -38,33 +38,33 @@ Slopes slopes_of(const Family& family, const BoxProblem& solved, const SolveResu
 
 } // namespace
 
-std::size_t near_size(std::size_t n_free, std::size_t n) {
+std::size_t shortlist_size(std::size_t n_free, std::size_t n) {
   const double count = near_a_free * static_cast<double>(n_free) + near_besides;
   return count <= max_near_share * static_cast<double>(n) ? static_cast<std::size_t>(count) : 0;
 }
 
-std::vector<std::uint32_t> find_near(const Family& family, const BoxProblem& solved,
-                                     const SolveResult& solution) {
+std::vector<std::uint32_t> make_shortlist(const Family& family, const BoxProblem& solved,
+                                          const SolveResult& solution) {
   std::vector<std::uint32_t> near(family.scope.begin(), family.scope.end());
   if (near.empty()) {
     near.resize(solution.beta.size());
     std::iota(near.begin(), near.end(), 0u);
   }
   std::size_t n_free = 0;
-  double min_rising = infinity, max_falling = -infinity;
+  SlopeRange range{infinity, -infinity};
   std::vector<Slopes> slopes(solution.beta.size());
   for (const std::uint32_t i : near) {
     slopes[i] = slopes_of(family, solved, solution, i);
     if (solved.lower[i] == solved.upper[i])
       continue;
     n_free += slopes[i].rising < infinity && slopes[i].rising == slopes[i].falling;
-    min_rising = std::min(min_rising, slopes[i].rising);
-    max_falling = std::max(max_falling, slopes[i].falling);
+    range.min_up = std::min(range.min_up, slopes[i].rising);
+    range.max_down = std::max(range.max_down, slopes[i].falling);
   }
-  const std::size_t count = near_size(n_free, near.size());
+  const std::size_t count = shortlist_size(n_free, near.size());
   if (count == 0)
     return {};
-  const double middle = (min_rising + max_falling) / 2;
+  const double middle = range.middle();
   const auto distance = [&](std::uint32_t i) {
     return std::min(slopes[i].rising - middle, middle - slopes[i].falling);
   };

@@ -14,11 +14,11 @@
 namespace alphapath {
 
 /// How many are near among n with so many inside their box; 0 where one may as well work on all.
-std::size_t near_size(std::size_t n_free, std::size_t n);
+std::size_t shortlist_size(std::size_t n_free, std::size_t n);
 
-/// Ascending; none where near_size is 0. `solved` is a problem of the family; what it holds out is
-/// taken to be at 0 in an open box.
-std::vector<std::uint32_t> find_near(const Family& family, const BoxProblem& solved,
-                                     const SolveResult& solution);
+/// Ascending; none where shortlist_size is 0. `solved` is a problem of the family; what it holds
+/// out is taken to be at 0 in an open box.
+std::vector<std::uint32_t> make_shortlist(const Family& family, const BoxProblem& solved,
+                                          const SolveResult& solution);
 
 } // namespace alphapath

@@ -171,17 +171,7 @@ private:
     multiply_add(kernel_, support, betas, gradient_);
   }
 
-  /// The bias that goes with the gradient.
-  double find_bias() const {
-    SlopeRange range{infinity, -infinity};
-    for (std::size_t i = 0; i < beta_.size(); ++i) {
-      if (beta_[i] < upper_[i])
-        range.min_up = std::min(range.min_up, gradient_[i]);
-      if (beta_[i] > lower_[i])
-        range.max_down = std::max(range.max_down, gradient_[i]);
-    }
-    return -range.middle();
-  }
+  double bias() const { return find_bias(problem(), beta_, gradient_); }
 
   /// The decision value of instance i, but for the bias.
   double value(std::size_t i) const { return gradient_[i] + targets_[i]; }
@@ -253,7 +243,7 @@ private:
 
   /// The solution with the first, tiny weights of the unlabelled.
   void weigh_first(std::array<double, 2> weights) {
-    const double bias = find_bias();
+    const double bias = this->bias();
     hold([&](std::size_t i) { return targets_[i] * (value(i) + bias) < 1; });
     find_change(weights);
     set_weights(weights);
@@ -288,7 +278,7 @@ private:
         find_first([&](std::size_t i) { return targets_[i] > 0 && value(i) - low <= least_slack; }),
         find_first(
             [&](std::size_t i) { return targets_[i] < 0 && high - value(i) <= least_slack; })};
-    const double positive = value(pair[0]), negative = value(pair[1]), bias = find_bias();
+    const double positive = value(pair[0]), negative = value(pair[1]), bias = this->bias();
     if (!(negative - positive > least_gain) || 1 - (positive + bias) <= least_slack ||
         1 + (negative + bias) <= least_slack)
       return false;
