@@ -121,7 +121,7 @@ CPP_ROOMS: dict[str, tuple[str, ...]] = {
     "path": ("base", "kernel", "factor", "problem", "simd"),
     "primal": ("base", "factor", "problem", "simd"),
     "sequence": ("base", "kernel", "problem", "dual", "simd"),
-    "ranking": ("base", "kernel", "factor", "path", "primal", "simd"),
+    "ranking": ("base", "kernel", "factor", "problem", "path", "primal", "simd"),
 }
 
 PYTHON_HEADERS = re.compile(r"^(Python\.h|nanobind/|pybind11/|numpy/)")

@@ -68,7 +68,8 @@ void bind_solvers(nb::module_& m) {
           "__init__",
           [](SolveOptions* self, double tol, std::int64_t max_iter, double time_limit,
              bool free_set, std::size_t memory_limit, double gap_tol) {
-            new (self) SolveOptions{tol, max_iter, time_limit, free_set, memory_limit, gap_tol, {}};
+            new (self)
+                SolveOptions{{tol, max_iter, time_limit, gap_tol, {}}, free_set, memory_limit};
           },
           nb::arg("tol") = 1e-3, nb::arg("max_iter") = -1, nb::arg("time_limit") = 0.0,
           nb::arg("free_set") = true, nb::arg("memory_limit") = 0, nb::arg("gap_tol") = 0.0);

@@ -163,7 +163,7 @@ void bind_pegasos(nb::module_& m) {
       .def_ro("n_steps", &PegasosResult::n_steps)
       .def_ro("n_examined", &PegasosResult::n_examined)
       .def_ro("n_pruned", &PegasosResult::n_pruned)
-      .def_ro("status", &PegasosResult::status);
+      .def_prop_ro("status", [](const PegasosResult& r) { return static_cast<int>(r.status); });
   m.def("run_pegasos", &pegasos_watched, nb::arg("task"), nb::arg("options"),
         nb::arg("time_limit") = 0.0, "Stochastic subgradient descent on the hinge loss.");
 }
@@ -257,7 +257,7 @@ void bind_margins(nb::module_& m) {
       .def_ro("objective", &DescentResult::objective)
       .def_ro("step", &DescentResult::step)
       .def_ro("n_iter", &DescentResult::n_iter)
-      .def_ro("status", &DescentResult::status);
+      .def_prop_ro("status", [](const DescentResult& r) { return static_cast<int>(r.status); });
   m.def("descend", &descend_watched, nb::arg("sums"), nb::arg("theta"), nb::arg("options"),
         nb::arg("time_limit") = 0.0,
         "Gradient descent with a step halved when the objective rose.");
@@ -398,7 +398,7 @@ void bind_newton(nb::module_& m) {
       .def_ro("n_iter", &NewtonResult::n_iter)
       .def_ro("n_products", &NewtonResult::n_products)
       .def_ro("n_factors", &NewtonResult::n_factors)
-      .def_ro("status", &NewtonResult::status);
+      .def_prop_ro("status", [](const NewtonResult& r) { return static_cast<int>(r.status); });
   nb::class_<HeldPath>(m, "NewtonPath", "Newton's method along a sequence of C.")
       .def(
           "__init__",
@@ -484,7 +484,7 @@ void bind_dual_descent(nb::module_& m) {
       .def_ro("n_examined", &DualResult::n_examined)
       .def_ro("n_pruned", &DualResult::n_pruned)
       .def_ro("n_references", &DualResult::n_references)
-      .def_ro("status", &DualResult::status);
+      .def_prop_ro("status", [](const DualResult& r) { return static_cast<int>(r.status); });
   m.def("descend_dual", &descend_dual_watched, nb::arg("task"), nb::arg("start").none(),
         nb::arg("options"), nb::arg("time_limit") = 0.0,
         "Coordinate descent on the dual of the hinge loss.");

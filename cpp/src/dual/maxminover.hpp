@@ -11,7 +11,7 @@
 namespace alphapath {
 
 struct MaxMinOverOptions {
-  SolveOptions limits;                 // tol is the relative feasibility gap
+  Limits limits;                       // tol is the relative feasibility gap
   std::int64_t recompute_every = 1000; // steps between fresh computations of s
   std::int64_t check_every = 0;        // steps between evaluations of the gap; 0: by the work
 };

@@ -2,7 +2,6 @@
 
 #include "base/isa.hpp"
 #include "base/random.hpp"
-#include "problem/limits.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -70,7 +69,7 @@ public:
       }
       if (status != Status::solved && status != Status::stalled)
         meets_gap(); // what there is, stated as it is
-      result_.status = static_cast<int>(status);
+      result_.status = status;
     }
     return std::move(result_);
   }

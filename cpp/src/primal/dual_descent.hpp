@@ -24,6 +24,7 @@
 
 #include "base/interrupt.hpp"
 #include "primal/margin_loss.hpp"
+#include "problem/limits.hpp"
 
 #include <cstdint>
 #include <span>
@@ -52,7 +53,7 @@ struct DualResult {
   std::int64_t n_examined = 0; // margins computed
   std::int64_t n_pruned = 0;   // margins spared in the sweeps over all rows
   std::int64_t n_references = 0;
-  int status = 0; // as Status
+  Status status = Status::solved;
 };
 
 /// From `start`, which must lie within the bounds; empty: from 0.

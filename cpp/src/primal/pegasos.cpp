@@ -2,7 +2,6 @@
 
 #include "base/isa.hpp"
 #include "base/random.hpp"
-#include "problem/limits.hpp"
 
 #include <algorithm>
 #include <array>
@@ -204,7 +203,7 @@ public:
       step(t);
       ++result_.n_steps;
     }
-    result_.status = static_cast<int>(status);
+    result_.status = status;
     return std::move(result_);
   }
 

@@ -5,6 +5,7 @@
 
 #include "base/interrupt.hpp"
 #include "primal/margin_loss.hpp"
+#include "problem/limits.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -25,7 +26,7 @@ struct PegasosResult {
   std::int64_t n_steps = 0;
   std::int64_t n_examined = 0;
   std::int64_t n_pruned = 0;
-  int status = 0; // as Status
+  Status status = Status::solved;
 };
 
 /// Minimises lam / 2 |theta|^2 + sum s_i (1 - m_i)_+ / sum s_i from theta = 0: steps of 1 / (lam

@@ -7,14 +7,18 @@
 
 namespace alphapath {
 
-struct SolveOptions {
-  double tol = 1e-3;
-  std::int64_t max_iter = -1;   // -1: no limit
-  double time_limit = 0;        // seconds; 0: no limit
+struct Limits {
+  double tol = 1e-3;          // of what the solver reduces: as a rule the violation of optimality
+  std::int64_t max_iter = -1; // -1: no limit
+  double time_limit = 0;      // seconds; 0: no limit
+  double gap_tol = 0; // for one class with squared slacks: stop by this feasibility gap, not by tol
+  std::function<bool()> wants_stop = {};
+};
+
+/// Limits, and what solvers with an equality may do on the way.
+struct SolveOptions : Limits {
   bool free_set = true;         // solve the free set exactly between SMO steps when that is cheaper
   std::size_t memory_limit = 0; // bytes a solver may use for copies of kernel rows
-  double gap_tol = 0; // for one class with squared slacks: stop by this feasibility gap, not by tol
-  std::function<bool()> wants_stop;
 };
 
 /// The numbers are part of the Python interface (alphapath.Status).

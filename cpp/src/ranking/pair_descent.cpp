@@ -24,7 +24,7 @@ public:
     activate_all();
   }
 
-  PairResult run(const PairLimits& limits, Watch& watch) {
+  PairResult run(const Limits& limits, Watch& watch) {
     PairResult result;
     std::vector<std::size_t> queries(pairs_.n_queries());
     std::iota(queries.begin(), queries.end(), std::size_t{0});
@@ -41,7 +41,7 @@ public:
       }
       ++result.n_passes;
       if (watch.should_stop()) {
-        result.status = watch.is_interrupted() ? PairStatus::interrupted : PairStatus::time_limit;
+        result.status = watch.is_interrupted() ? Status::interrupted : Status::time_limit;
         break;
       }
       if (largest_ <= limits.tol) {
@@ -53,12 +53,12 @@ public:
         highest_ = next_up_ > 0 ? next_up_ : infinity;
         lowest_ = next_down_ < 0 ? next_down_ : -infinity;
       }
-      if (limits.max_passes >= 0 && result.n_passes >= limits.max_passes) {
-        result.status = PairStatus::pass_limit;
+      if (limits.max_iter >= 0 && result.n_passes >= limits.max_iter) {
+        result.status = Status::iteration_limit;
         break;
       }
       if (result.n_passes % passes_between_checks == 0 && has_stalled(result.n_passes)) {
-        result.status = PairStatus::stalled;
+        result.status = Status::stalled;
         break;
       }
     }
@@ -198,7 +198,7 @@ private:
 
 PairResult descend_pairs(const ScoreSpace& space, const RankPairs& pairs,
                          std::span<const double> upper, std::span<const double> start,
-                         const PairLimits& limits, Watch& watch) {
+                         const Limits& limits, Watch& watch) {
   return Descent(space, pairs, upper, start).run(limits, watch);
 }
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/interrupt.hpp"
+#include "problem/limits.hpp"
 #include "ranking/score_space.hpp"
 
 #include <cstdint>
@@ -18,29 +19,16 @@
 
 namespace alphapath {
 
-struct PairLimits {
-  double tol = 1e-3;
-  std::int64_t max_passes = -1; // -1: none
-};
-
-/// The numbers are those of alphapath.Status.
-enum class PairStatus {
-  solved = 0,
-  pass_limit = 1,
-  time_limit = 2,
-  interrupted = 3,
-  stalled = 5 // rounding stopped progress
-};
-
 struct PairResult {
-  PairStatus status = PairStatus::solved;
+  Status status = Status::solved;
   std::vector<double> beta;
   std::int64_t n_passes = 0; // over the pairs that were not left out
   std::int64_t n_steps = 0;  // of one pair
 };
 
+/// limits.max_iter: passes. The time is that of `watch`.
 PairResult descend_pairs(const ScoreSpace& space, const RankPairs& pairs,
                          std::span<const double> upper, std::span<const double> start,
-                         const PairLimits& limits, Watch& watch);
+                         const Limits& limits, Watch& watch);
 
 } // namespace alphapath

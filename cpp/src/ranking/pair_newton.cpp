@@ -34,7 +34,7 @@ public:
     std::iota(all_.begin(), all_.end(), 0);
   }
 
-  PairResult run(const PairLimits& limits, Watch& watch) {
+  PairResult run(const Limits& limits, Watch& watch) {
     PairResult result;
     const double final_width = 0.9 * limits.tol; // what is left is for the gradient
     double h = std::max(1.0, final_width);
@@ -57,23 +57,23 @@ public:
           (find_direction(h) && largest_move() <= least_move * h)) {
         least_error = infinity;
         if (is_last) {
-          result.status = is_certain ? PairStatus::solved : PairStatus::stalled;
+          result.status = is_certain ? Status::solved : Status::stalled;
           break;
         }
         h = std::max(h / narrowing, final_width);
         continue;
       }
-      if (limits.max_passes >= 0 && result.n_passes >= limits.max_passes) {
-        result.status = PairStatus::pass_limit;
+      if (limits.max_iter >= 0 && result.n_passes >= limits.max_iter) {
+        result.status = Status::iteration_limit;
         break;
       }
       if (watch.should_stop()) {
-        result.status = watch.is_interrupted() ? PairStatus::interrupted : PairStatus::time_limit;
+        result.status = watch.is_interrupted() ? Status::interrupted : Status::time_limit;
         break;
       }
       ++result.n_passes;
       if (!has_direction_ || !step(h)) {
-        result.status = PairStatus::stalled;
+        result.status = Status::stalled;
         break;
       }
     }
@@ -241,7 +241,7 @@ private:
 } // namespace
 
 PairResult solve_pairs_by_newton(const ScoreSpace& rows, const RankPairs& pairs,
-                                 std::span<const double> upper, const PairLimits& limits,
+                                 std::span<const double> upper, const Limits& limits,
                                  Watch& watch) {
   return Newton(rows, pairs, upper).run(limits, watch);
 }

@@ -48,7 +48,7 @@ TEST(dual_descent_reaches_its_gap) {
       for (const bool uses_bounds : {false, true}) {
         options.uses_bounds = uses_bounds;
         found[uses_bounds] = descend_dual(task, {}, options, watch);
-        CHECK(found[uses_bounds].status == 0);
+        CHECK(found[uses_bounds].status == Status::solved);
         CHECK(found[uses_bounds].gap <= 1e-9 * found[uses_bounds].objective);
         check_point(data, found[uses_bounds], has_bias);
       }
@@ -69,13 +69,13 @@ TEST(dual_descent_gives_up_when_asked) {
   options.tol = 1e-13, options.max_examined = 4 * static_cast<std::int64_t>(n);
   Watch watch(0, {});
   const DualResult found = descend_dual(task, {}, options, watch);
-  CHECK(found.status == 1 && found.gap > 0.0);
+  CHECK(found.status == Status::iteration_limit && found.gap > 0.0);
   check_point(data, found, false);
   Watch stopped(0, [] { return true; });
   options.max_examined = -1;
   options.tol = 0.0; // never met: only the question ends it, or rounding
   const DualResult interrupted = descend_dual(task, {}, options, stopped);
-  CHECK(interrupted.status == 3 || interrupted.status == 5);
+  CHECK(interrupted.status == Status::interrupted || interrupted.status == Status::stalled);
   check_point(data, interrupted, false);
 }
 

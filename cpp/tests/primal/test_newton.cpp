@@ -41,7 +41,7 @@ Truth judge(const MarginData& data, const MarginLoss& loss, const std::vector<do
 }
 
 void check_result(const NewtonResult& result, const Truth& truth, const char* file, int line) {
-  const bool is_right = result.status == 0 &&
+  const bool is_right = result.status == Status::solved &&
                         is_close(result.objective, truth.objective, 1e-9 * truth.objective) &&
                         0.5 * truth.squares <= 1e-8 * truth.objective &&
                         is_close(result.gap, 0.5 * truth.squares, 1e-9 * truth.objective);
@@ -175,7 +175,7 @@ TEST(a_time_limit_stops_a_path) {
   const MarginData data(MarginData::Layout::dense_double, n, d);
   auto options = make_options(true, 1.0, true);
   NewtonPath path(data.task(MarginLoss::squared_hinge()), options, nullptr);
-  CHECK(path.solve(10.0, watch).status == static_cast<int>(Status::time_limit));
+  CHECK(path.solve(10.0, watch).status == Status::time_limit);
 }
 
 } // namespace alphapath

@@ -110,10 +110,10 @@ TEST(linear_ranking_by_newton_descent_and_walk) {
     const std::vector<double> upper(pairs.size(), C), zero(pairs.size(), 0.0);
     Watch watch(0, {});
     const PairResult newton = solve_pairs_by_newton(*space, pairs, upper, {1e-3, -1}, watch);
-    CHECK(newton.status == PairStatus::solved);
+    CHECK(newton.status == Status::solved);
     CHECK(violation(pairs, kernel, newton.beta, upper) <= 1e-3);
     const PairResult descent = descend_pairs(*space, pairs, upper, zero, {1e-3, 100000}, watch);
-    CHECK(descent.status == PairStatus::solved);
+    CHECK(descent.status == Status::solved);
     CHECK(violation(pairs, kernel, descent.beta, upper) <= 1e-3);
     check_walk(*space, pairs, kernel, newton.beta, upper);
     check_walk(*space, pairs, kernel, descent.beta, upper);
@@ -131,7 +131,7 @@ TEST(kernel_ranking_by_descent_and_walk) {
     const std::vector<double> upper(pairs.size(), C), zero(pairs.size(), 0.0);
     Watch watch(0, {});
     const PairResult found = descend_pairs(*space, pairs, upper, zero, {1e-4, 100000}, watch);
-    CHECK(found.status == PairStatus::solved);
+    CHECK(found.status == Status::solved);
     CHECK(violation(pairs, kernel, found.beta, upper) <= 1e-4);
     check_walk(*space, pairs, kernel, found.beta, upper);
   }

@@ -21,7 +21,7 @@ constexpr double enough = 0.9;
 // Single precision gains nothing more from longer runs.
 constexpr std::size_t max_products = 400;
 
-constexpr int unfinished = -1;
+constexpr Status unfinished{-1};
 
 // Of the search in the span of the last solutions.
 constexpr int max_tries = 12;
@@ -168,12 +168,11 @@ Lanes MatrixFreeFoldPaths::find_unfinished(double C, Watch& watch) {
     result.objective = objective_[f];
     result.gap = 0.5 * squares_[f];
     if (is_solved(f, C) || has(needs_double_, f))
-      result.status = static_cast<int>(Status::solved);
+      result.status = Status::solved;
     else if (result.n_iter >= options_.max_iter)
-      result.status = static_cast<int>(Status::iteration_limit);
+      result.status = Status::iteration_limit;
     else if (stops)
-      result.status =
-          static_cast<int>(watch.is_interrupted() ? Status::interrupted : Status::time_limit);
+      result.status = watch.is_interrupted() ? Status::interrupted : Status::time_limit;
     else
       moving = with(moving, f);
   }

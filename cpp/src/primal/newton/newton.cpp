@@ -1,7 +1,5 @@
 #include "primal/newton/newton.hpp"
 
-#include "problem/limits.hpp"
-
 #include <algorithm>
 #include <cmath>
 
@@ -210,7 +208,7 @@ double NewtonPath::find_minimum_along() const {
 }
 
 bool NewtonPath::finish(Status status) {
-  result_.status = static_cast<int>(status);
+  result_.status = status;
   is_finished_ = true;
   return false;
 }

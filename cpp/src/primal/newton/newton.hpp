@@ -57,7 +57,7 @@ struct NewtonResult {
   std::int64_t n_iter = 0;
   std::int64_t n_products = 0; // with the Hessian
   std::int64_t n_factors = 0;
-  int status = 0; // as Status
+  Status status = Status::solved;
 };
 
 class NewtonPath {

@@ -1,7 +1,5 @@
 #include "primal/sums/gradient.hpp"
 
-#include "problem/limits.hpp"
-
 #include <cmath>
 
 namespace alphapath {
@@ -82,7 +80,7 @@ DescentResult descend(MarginSums& sums, std::vector<double> theta, const Descent
   }
   result.theta = std::move(theta);
   result.objective = objective;
-  result.status = static_cast<int>(status);
+  result.status = status;
   return result;
 }
 

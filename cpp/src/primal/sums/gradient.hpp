@@ -3,6 +3,7 @@
 
 #include "base/interrupt.hpp"
 #include "primal/sums/loss_sums.hpp"
+#include "problem/limits.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -26,7 +27,7 @@ struct DescentResult {
   double objective = 0.0;
   double step = 0.0;
   std::int64_t n_iter = 0;
-  int status = 0; // as Status
+  Status status = Status::solved;
 };
 
 /// Minimises lam / 2 |w|^2 + bias_lam / 2 b^2 + sums.value(w, b) from `theta` by fixed steps that
