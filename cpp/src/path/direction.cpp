@@ -191,7 +191,7 @@ double PathWalker::solve_for(double total) {
 
 /// Whether the rounding of the direction shows after `step`.
 bool PathWalker::needs_refinement(double step) const {
-  return is_recording_ && !members_.empty() &&
+  return recorder_.is_on() && !members_.empty() &&
          step * lost_share * scale_ * direction_size_ > wanted_step_error * target_scale_;
 }
 

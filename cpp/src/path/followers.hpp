@@ -1,12 +1,20 @@
-// What a part of a walk (local_walk.cpp) left behind that everybody else follows.
+// Everybody else along a recorded part of a walk.
+//
+// A recorded path must be optimal at every breakpoint, and a score needs every change of sign. So
+// the residuals of all instances are computed at some points of the part, in one product, and
+// between two of them bounded: with d the difference of the betas from their chord,
+//   |e_i - chord of e_i| <= |x_i - x_r| sqrt(d'K d)   for any r that stays on the margin,
+// and d'K d = sum_j d_j (e_j - chord of e_j) over the few j that came or went, because for all
+// others one factor is 0. The few instances that this leaves open are computed at every point.
 #pragma once
 
 #include "base/buffer.hpp"
-#include "path/curve.hpp"
+#include "path/record.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace alphapath {
@@ -72,9 +80,44 @@ struct FarRows {
 };
 /// Those of each piece of a part.
 using Passages = std::vector<std::vector<CurveSums::Passage>>;
-/// How much of a path was written.
-struct PieceCounts {
-  std::size_t n_pieces, n_changes;
+
+/// Memory kept from one part to the next.
+struct FollowerMemory {
+  AlignedVector<double> panel;
+  std::vector<double> open_rows;
+  PartMoves moves;
+};
+
+class PathWalker;
+
+/// Everybody who is not near, along one part.
+class Followers {
+public:
+  /// `is_near`: those who left their interval are added to them.
+  Followers(PathWalker& all, std::vector<std::int8_t>& is_near, FollowerMemory& memory)
+      : all_(all), is_near_(is_near), memory_(memory) {}
+
+  /// Whether nobody left its interval on a part that was recorded from `begin` on. If so, `far_e`
+  /// are the residuals at its end, rates are those towards it, and scores are summed along it.
+  bool follow(const PathWalker& part, const PieceCounts& begin, AlignedVector<double>& far_e);
+
+private:
+  void list_movers(const PieceCounts& begin, PartMoves& moves) const;
+  void list_moves(const PathWalker& part, const PieceCounts& begin, PartMoves& moves) const;
+  void multiply_moves(const PartMoves& moves, std::span<const std::size_t> points,
+                      double* out) const;
+  FarRows describe_far(const PartMoves& moves) const;
+  void set_far_interval(std::size_t i, FarRows& far) const;
+  bool look_at_far(std::size_t i, std::size_t a, std::span<const double> e, double floor,
+                   FarRows& far, Passages& passages);
+  std::vector<const double*> copy_rows(const PartMoves& moves,
+                                       std::span<const std::uint32_t> instances, FarRows& far);
+  bool look_between(const PartMoves& moves, std::size_t a, std::size_t b, const double* e_a,
+                    const double* e_b, FarRows& far, Passages& passages);
+
+  PathWalker& all_;
+  std::vector<std::int8_t>& is_near_;
+  FollowerMemory& memory_;
 };
 
 } // namespace alphapath

@@ -10,6 +10,7 @@
 
 #include "path/local_walk.hpp"
 
+#include "path/followers.hpp"
 #include "path/walker.hpp"
 
 #include <algorithm>
@@ -45,84 +46,87 @@ constexpr std::int64_t parts_between_turns = 4;
 
 /// Marks the margin set and those that would leave first by the last direction; returns when the
 /// first of the others would.
-double PathWalker::choose_near() {
+double LocalWalk::choose_near(const PathWalker& all) {
   double mean = 0;
-  for (std::size_t i = 0; i < n_; ++i)
-    mean += std::abs(de_[i]);
-  mean /= static_cast<double>(n_);
-  is_near_.assign(n_, 0);
-  times_.resize(n_);
-  for (std::size_t i = 0; i < n_; ++i) {
-    const double up = std::max(hi_[i] - e_[i], 0.0) / (std::max(de_[i], 0.0) + mean);
-    const double down = std::max(e_[i] - lo_[i], 0.0) / (std::max(-de_[i], 0.0) + mean);
+  for (std::size_t i = 0; i < all.n_; ++i)
+    mean += std::abs(all.de_[i]);
+  mean /= static_cast<double>(all.n_);
+  is_near_.assign(all.n_, 0);
+  times_.resize(all.n_);
+  for (std::size_t i = 0; i < all.n_; ++i) {
+    const double up = std::max(all.hi_[i] - all.e_[i], 0.0) / (std::max(all.de_[i], 0.0) + mean);
+    const double down = std::max(all.e_[i] - all.lo_[i], 0.0) / (std::max(-all.de_[i], 0.0) + mean);
     times_[i] = std::min(up, down);
   }
-  const std::size_t wanted = std::max(least_near, (n_ - members_.size()) / near_share);
-  if (wanted >= n_)
+  const std::size_t wanted = std::max(least_near, (all.n_ - all.members_.size()) / near_share);
+  if (wanted >= all.n_)
     return 0;
   std::vector<double> order(times_.begin(), times_.end());
   std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(wanted), order.end());
   const double horizon = order[wanted];
-  for (std::size_t i = 0; i < n_; ++i)
+  for (std::size_t i = 0; i < all.n_; ++i)
     is_near_[i] = times_[i] < horizon;
-  for (const std::uint32_t i : members_)
+  for (const std::uint32_t i : all.members_)
     is_near_[i] = 1;
   return horizon;
 }
 
-PathWalker::Turn PathWalker::walk_near(double to, const Limits& limits) {
-  turns_to_near_ = 0;
-  if ((keeps_errors_ && scored_->side.empty()) ||
-      members_.size() * n_ < (is_recording_ ? least_values_recorded : least_values) ||
-      n_idle_ > 0 || limits.status != PathStatus::arrived)
+Turn LocalWalk::run(PathWalker& all, double to, const WalkLimits& limits) {
+  turns_left_ = 0;
+  if ((all.recorder_.has_errors() && all.recorder_.scores().side.empty()) ||
+      all.members_.size() * all.n_ <
+          (all.recorder_.is_on() ? least_values_recorded : least_values) ||
+      all.n_idle_ > 0 || limits.status != PathStatus::arrived)
     return Turn::goes_on;
-  settle_residuals();
-  const double time = choose_near();
+  all.settle_residuals();
+  const double time = choose_near(all);
   if (!(time > 0))
     return Turn::goes_on;
-  settle_betas();
+  all.settle_betas();
   std::vector<std::uint32_t> followed, hidden;
   for (int repeat = 0; repeat < max_repeats; ++repeat) {
-    list_near(followed, hidden);
-    if (2 * followed.size() > n_)
+    list_near(all, followed, hidden);
+    if (2 * followed.size() > all.n_)
       break;
-    NearKernel kernel(kernel_, followed, hidden, scratch_.values);
-    kernel.reserve(members_.size());
-    PathWalker part(*this, kernel);
-    part.factor_ = std::move(factor_);
+    NearKernel kernel(all.kernel_, followed, hidden, memory_.values);
+    kernel.reserve(all.members_.size());
+    PathWalker part(all, kernel);
+    part.factor_ = std::move(all.factor_);
     PathStatus status = PathStatus::arrived;
-    const PieceCounts begin{pieces_.tau.size(), pieces_.change_piece.size()};
-    std::swap(part.followed_e_, scratch_.followed);
-    if (is_recording_)
-      part.record_in(pieces_, keeps_pieces_);
+    const PieceCounts begin = all.recorder_.counts();
+    std::swap(part.near_.followed, memory_.followed);
+    if (all.recorder_.is_on())
+      part.record_in(all.recorder_);
     const Turn turn =
         part.walk_part(to, time_share_ * time, {status, limits.max_events, limits.watch});
     part.settle_residuals();
     part.settle_betas();
-    std::swap(pieces_, part.pieces_);
-    const std::int64_t n_events = part.counts_.n_events - counts_.n_events;
-    part.is_lost_ |= is_recording_ && pieces_.tau.size() == begin.n_pieces;
-    const bool is_good =
-        !part.is_lost_ && (is_recording_ ? follow_far(part, begin) : move_far(part));
-    factor_ = std::move(part.factor_);
-    std::swap(part.followed_e_, scratch_.followed);
+    if (all.recorder_.is_on())
+      part.recorder_.swap_pieces(all.recorder_);
+    const std::int64_t n_events = part.counts_.n_events - all.counts_.n_events;
+    part.near_.is_lost |=
+        all.recorder_.is_on() && all.recorder_.counts().n_pieces == begin.n_pieces;
+    const bool is_good = !part.near_.is_lost &&
+                         (all.recorder_.is_on() ? follow(all, part, begin) : move_far(all, part));
+    all.factor_ = std::move(part.factor_);
+    std::swap(part.near_.followed, memory_.followed);
     if (is_good) {
-      take_over(part);
+      take_over(all, part);
     } else {
-      pieces_.cut(begin.n_pieces, begin.n_changes);
-      limits.status = restore_factor(part);
+      all.recorder_.cut(begin);
+      limits.status = restore_factor(all, part);
       if (limits.status != PathStatus::arrived)
         return Turn::goes_on;
     }
-    ++(is_good ? counts_.n_parts : counts_.n_dropped);
+    ++(is_good ? all.counts_.n_parts : all.counts_.n_dropped);
     time_share_ =
         std::min(time_share_ * (is_good ? share_if_good : share_if_dropped), most_of_time);
-    if (part.is_lost_) {
-      wait_after(part, 0);
+    if (part.near_.is_lost) {
+      wait_after(all, part, 0);
       break;
     }
     if (is_good) {
-      wait_after(part, n_events);
+      wait_after(all, part, n_events);
       limits.status = status;
       return turn;
     }
@@ -131,91 +135,97 @@ PathWalker::Turn PathWalker::walk_near(double to, const Limits& limits) {
 }
 
 /// Who is near, but for all but some of the members.
-void PathWalker::list_near(std::vector<std::uint32_t>& followed,
-                           std::vector<std::uint32_t>& hidden) const {
+void LocalWalk::list_near(const PathWalker& all, std::vector<std::uint32_t>& followed,
+                          std::vector<std::uint32_t>& hidden) const {
   followed.clear();
   hidden.clear();
-  for (std::size_t i = 0; i < n_; ++i)
-    if (is_near_[i] && place_[i] != Place::margin)
+  for (std::size_t i = 0; i < all.n_; ++i)
+    if (is_near_[i] && all.place_[i] != Place::margin)
       followed.push_back(static_cast<std::uint32_t>(i));
-  const std::size_t stride = std::max<std::size_t>(1, members_.size() / members_followed);
-  for (std::size_t k = 0; k < members_.size(); ++k)
-    (k % stride == 0 ? followed : hidden).push_back(members_[k]);
+  const std::size_t stride = std::max<std::size_t>(1, all.members_.size() / members_followed);
+  for (std::size_t k = 0; k < all.members_.size(); ++k)
+    (k % stride == 0 ? followed : hidden).push_back(all.members_[k]);
 }
 
 /// Where parts are short, as a long step or ties make them, turns on all instances are cheaper.
-void PathWalker::wait_after(const PathWalker& part, std::int64_t n_events) {
+void LocalWalk::wait_after(const PathWalker& all, const PathWalker& part, std::int64_t n_events) {
   const bool is_worth_it = n_events >= least_events;
   turns_waited_ = is_worth_it ? 0 : std::min(2 * turns_waited_ + 2, most_waited);
-  turns_to_near_ = turns_waited_;
+  turns_left_ = turns_waited_;
   // A turn on all instances now and then looks at the whole margin set for rounding.
-  has_rates_ = is_recording_ && is_worth_it && !part.needs_all_ &&
-               counts_.n_parts % parts_between_turns != 0;
+  has_rates_ = all.recorder_.is_on() && is_worth_it && !part.near_.needs_all &&
+               all.counts_.n_parts % parts_between_turns != 0;
 }
 
 /// The factor of a part that is dropped becomes that of the margin set again: who came goes, and
 /// who went comes back.
-PathStatus PathWalker::restore_factor(const PathWalker& part) {
-  const auto which = part.near_kernel_->which();
+PathStatus LocalWalk::restore_factor(PathWalker& all, const PathWalker& part) {
+  const auto which = part.near_.kernel->which();
   std::vector<std::uint32_t> members;
-  std::vector<std::int8_t> is_there(n_, 0);
+  std::vector<std::int8_t> is_there(all.n_, 0);
   for (const std::uint32_t k : part.members_)
     members.push_back(which[k]);
   for (std::size_t k = members.size(); k-- > 0;) {
-    is_there[members[k]] = place_[members[k]] == Place::margin;
+    is_there[members[k]] = all.place_[members[k]] == Place::margin;
     if (!is_there[members[k]]) {
-      factor_.remove(k);
+      all.factor_.remove(k);
       members.erase(members.begin() + static_cast<std::ptrdiff_t>(k));
     }
   }
-  is_carried_ = false;
-  for (std::size_t k = 0; k < members_.size(); ++k) {
-    const std::uint32_t i = members_[k];
+  all.is_carried_ = false;
+  for (std::size_t k = 0; k < all.members_.size(); ++k) {
+    const std::uint32_t i = all.members_[k];
     if (is_there[i])
       continue;
-    const double pivot =
-        factor_.try_insert(column_of(i, row_of(k), members), block_value(row_of(k), i, i));
-    if (!(pivot > least_start_pivot))
-      return build_factor();
-    factor_.insert_tried(0.0);
+    const double pivot = all.factor_.try_insert(all.column_of(i, all.row_of(k), members),
+                                                all.block_value(all.row_of(k), i, i));
+    if (!(pivot > PathWalker::least_start_pivot))
+      return all.build_factor();
+    all.factor_.insert_tried(0.0);
     members.push_back(i);
   }
-  counts_.n_updates = part.counts_.n_updates;
-  set_members(std::move(members));
+  all.counts_.n_updates = part.counts_.n_updates;
+  all.set_members(std::move(members));
   return PathStatus::arrived;
+}
+
+/// Whether nobody left its interval on a part that was recorded from `begin` on. If so, far_e_ are
+/// the residuals at its end, those of all instances get their rates, and scores are summed.
+bool LocalWalk::follow(PathWalker& all, const PathWalker& part, const PieceCounts& begin) {
+  return Followers(all, is_near_, memory_.following).follow(part, begin, far_e_);
 }
 
 /// far_e_ = residuals of all instances where the part is now:
 /// e + time (h + return) + change of the bias + K (change of betas - time rates).
 /// Returns whether nobody left its interval.
-bool PathWalker::move_far(const PathWalker& part) {
-  const double time = part.tau_ - tau_, shift = part.bias_ - bias_;
-  far_e_.resize(width_);
-  for (std::size_t i = 0; i < width_; ++i)
-    far_e_[i] = e_[i] + time * (h_[i] + return_[i]) + shift;
+bool LocalWalk::move_far(const PathWalker& all, const PathWalker& part) {
+  const double time = part.tau_ - all.tau_, shift = part.bias_ - all.bias_;
+  far_e_.resize(all.width_);
+  for (std::size_t i = 0; i < all.width_; ++i)
+    far_e_[i] = all.e_[i] + time * (all.h_[i] + all.return_[i]) + shift;
   std::vector<std::size_t> moved;
   std::vector<double> by;
-  const auto which = part.near_kernel_->which();
+  const auto which = part.near_.kernel->which();
   for (std::size_t k = 0; k < which.size(); ++k) {
     const std::size_t i = which[k];
     if (i == NearKernel::nobody)
       continue;
-    const double change = part.beta_[k] - beta_[i] - time * rate_[i];
+    const double change = part.beta_[k] - all.beta_[i] - time * all.rate_[i];
     if (change != 0) {
       moved.push_back(i);
       by.push_back(change);
     }
   }
-  multiply_add(kernel_, moved, by, std::span(far_e_).first(n_));
-  return !find_violators();
+  multiply_add(all.kernel_, moved, by, std::span(far_e_).first(all.n_));
+  return !find_violators(all);
 }
 
 /// Marks those that are not near and whose residual left its interval.
-bool PathWalker::find_violators() {
-  const double floor = rounding_floor();
+bool LocalWalk::find_violators(const PathWalker& all) {
+  const double floor = all.rounding_floor();
   bool is_found = false;
-  for (std::size_t i = 0; i < n_; ++i)
-    if (!is_near_[i] && (far_e_[i] < lo_[i] - floor || far_e_[i] > hi_[i] + floor)) {
+  for (std::size_t i = 0; i < all.n_; ++i)
+    if (!is_near_[i] && (far_e_[i] < all.lo_[i] - floor || far_e_[i] > all.hi_[i] + floor)) {
       is_near_[i] = 1;
       is_found = true;
     }
@@ -223,48 +233,48 @@ bool PathWalker::find_violators() {
 }
 
 /// The part is where all are.
-void PathWalker::take_over(PathWalker& part) {
-  std::swap(e_, far_e_);
+void LocalWalk::take_over(PathWalker& all, PathWalker& part) {
+  std::swap(all.e_, far_e_);
   std::vector<std::size_t> changed;
   std::vector<double> by;
-  const auto which = part.near_kernel_->which();
+  const auto which = part.near_.kernel->which();
   for (std::size_t k = 0; k < which.size(); ++k) {
     const std::size_t i = which[k];
     if (i == NearKernel::nobody)
       continue;
-    if (part.rate_[k] != rate_[i]) {
+    if (part.rate_[k] != all.rate_[i]) {
       changed.push_back(i);
-      by.push_back(part.rate_[k] - rate_[i]);
+      by.push_back(part.rate_[k] - all.rate_[i]);
     }
-    beta_[i] = part.beta_[k];
-    e_[i] = part.e_[k];
-    lo_[i] = part.lo_[k];
-    hi_[i] = part.hi_[k];
-    rate_[i] = part.rate_[k];
-    place_[i] = part.place_[k];
-    side_[i] = part.side_[k];
+    all.beta_[i] = part.beta_[k];
+    all.e_[i] = part.e_[k];
+    all.lo_[i] = part.lo_[k];
+    all.hi_[i] = part.hi_[k];
+    all.rate_[i] = part.rate_[k];
+    all.place_[i] = part.place_[k];
+    all.side_[i] = part.side_[k];
   }
-  n_moving_ = part.n_moving_;
-  rates_size_ = part.rates_size_;
-  if (n_moving_ == 0)
-    std::fill(h_.begin(), h_.end(), 0.0);
+  all.n_moving_ = part.n_moving_;
+  all.rates_size_ = part.rates_size_;
+  if (all.n_moving_ == 0)
+    std::fill(all.h_.begin(), all.h_.end(), 0.0);
   else
-    multiply_add(kernel_, changed, by, std::span(h_).first(n_));
+    multiply_add(all.kernel_, changed, by, std::span(all.h_).first(all.n_));
   std::vector<std::uint32_t> members;
   for (const std::uint32_t k : part.members_)
     members.push_back(which[k]);
-  set_members(std::move(members));
-  is_carried_ = false;
-  tau_ = part.tau_;
-  bias_ = part.bias_;
-  moved_ += part.moved_;
-  n_idle_ = part.n_idle_;
-  counts_ = part.counts_;
+  all.set_members(std::move(members));
+  all.is_carried_ = false;
+  all.tau_ = part.tau_;
+  all.bias_ = part.bias_;
+  all.moved_ += part.moved_;
+  all.n_idle_ = part.n_idle_;
+  all.counts_ = part.counts_;
 }
 
 /// The part of a walk that `kernel` names, where that is now.
 PathWalker::PathWalker(const PathWalker& all, NearKernel& kernel)
-    : kernel_(kernel), model_(all.model_), near_kernel_(&kernel) {
+    : kernel_(kernel), model_(all.model_), near_{.kernel = &kernel} {
   grow();
   followed_ = padded(kernel.n_followed());
   const auto which = kernel.which();
@@ -292,7 +302,7 @@ PathWalker::PathWalker(const PathWalker& all, NearKernel& kernel)
   take(origin_, all.origin_);
   take(place_, all.place_);
   take(side_, all.side_);
-  far_rates_ = all.sum_of_rates() - sum_of_rates();
+  near_.far_rates = all.sum_of_rates() - sum_of_rates();
   for (const std::uint32_t i : all.members_)
     members_.push_back(place_of[i]);
   rows_.resize(members_.size());
@@ -315,19 +325,19 @@ PathWalker::PathWalker(const PathWalker& all, NearKernel& kernel)
 
 /// Instance i of a part among all.
 std::uint32_t PathWalker::instance(std::size_t i) const {
-  return near_kernel_ != nullptr ? near_kernel_->which()[i] : static_cast<std::uint32_t>(i);
+  return near_.kernel != nullptr ? near_.kernel->which()[i] : static_cast<std::uint32_t>(i);
 }
 
 /// Where the residual of member i is kept up to date from now on, in a part.
 std::size_t PathWalker::follow(std::size_t i) {
-  if (near_kernel_ == nullptr || i < followed_)
+  if (near_.kernel == nullptr || i < followed_)
     return i;
-  if (!near_kernel_->has_room()) {
-    is_lost_ = true;
+  if (!near_.kernel->has_room()) {
+    near_.is_lost = true;
     return i;
   }
-  const std::size_t to = near_kernel_->follow(i);
-  followed_e_.set_before(to, margin_of(i));
+  const std::size_t to = near_.kernel->follow(i);
+  near_.followed.set_before(to, margin_of(i));
   for (auto* v : {&lower_scale_, &upper_scale_, &c0_, &dc_, &beta_, &drive_end_, &e_, &h_, &rate_,
                   &return_, &origin_})
     (*v)[to] = (*v)[i];
@@ -339,27 +349,25 @@ std::size_t PathWalker::follow(std::size_t i) {
 }
 
 /// The pieces so far, which go on with those of this part.
-void PathWalker::record_in(PathPieces& pieces, bool keeps_pieces) {
-  std::swap(pieces_, pieces);
-  is_recording_ = true;
-  keeps_pieces_ = keeps_pieces;
-  followed_e_.begin(near_kernel_->n_places());
+void PathWalker::record_in(Recorder& all) {
+  recorder_.go_on_with(all);
+  near_.followed.begin(near_.kernel->n_places());
 }
 
 /// Whether a turn of a part that is recorded needs all instances: for the rounding of a long step,
 /// or for the bias.
 bool PathWalker::needs_others(double step) const {
-  return is_recording_ &&
+  return recorder_.is_on() &&
          (needs_refinement(step) || (model_.has_equality && are_members_bounded()));
 }
 
 /// Turns until the time is over, the walk is, or something needs all instances.
-PathWalker::Turn PathWalker::walk_part(double to, double horizon, const Limits& limits) {
+Turn PathWalker::walk_part(double to, double horizon, const WalkLimits& limits) {
   const double end = tau_ + horizon;
   for (std::size_t k = 0; k < NearKernel::max_turns && tau_ < end; ++k) {
     const bool is_seen = std::any_of(members_.begin(), members_.end(),
                                      [&](std::uint32_t i) { return i < followed_; });
-    if (!is_seen || is_lost_ || needs_all_ || n_idle_ > max_idle ||
+    if (!is_seen || near_.is_lost || near_.needs_all || n_idle_ > max_idle ||
         must_end(limits.status, limits.max_events, limits.watch))
       break;
     const Turn turn = take_turn(to, limits.status);

@@ -170,7 +170,7 @@ void PathWalker::recentre_bias() {
       ++n_seen;
     }
   if (n_seen == 0) {
-    is_lost_ = true;
+    near_.is_lost = true;
     return;
   }
   shift /= n_seen;

@@ -1,153 +1,87 @@
-// The pieces of a recorded path.
-//
-// Where every member of the margin set sits on a bound, the bias is not unique. A fit takes the
-// middle of what the instances allow (LIBSVM's rule), and so does a piece: the ends of that
-// interval are envelopes of lines in tau, hence it is written in parts between their corners.
+#include "path/record.hpp"
 
 #include "base/dispatch.hpp"
-#include "path/local_walk.hpp"
-#include "path/walker.hpp"
-#include "problem/quality.hpp"
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
+#include "simd/path_loops.hpp"
 
 namespace alphapath {
 
-namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-/// One end of an interval from a time on: value + rate (s - time), until another line takes over.
-struct End {
-  double value, rate, until;
-};
-
-/// The upper envelope, at time s, of the lines start_i + s rate_i. `shortest`: no piece of it is
-/// taken to be shorter, so that ties by rounding end.
-End envelope_at(double s, const std::vector<double>& start, const std::vector<double>& rate,
-                double shortest) {
-  End end{-infinity, 0, infinity};
-  for (std::size_t i = 0; i < start.size(); ++i) {
-    const double value = start[i] + s * rate[i];
-    if (value > end.value || (value == end.value && rate[i] > end.rate))
-      end = {value, rate[i], infinity};
-  }
-  if (end.value == -infinity)
-    return end;
-  for (std::size_t i = 0; i < start.size(); ++i)
-    if (rate[i] > end.rate) {
-      const double room = end.value - (start[i] + s * rate[i]);
-      end.until = std::min(end.until, s + std::max(room / (rate[i] - end.rate), shortest));
-    }
-  return end;
+void Recorder::begin(bool is_on, bool keeps_pieces) {
+  is_on_ = is_on;
+  keeps_pieces_ = keeps_pieces;
+  pieces_ = {};
 }
 
-} // namespace
-
-bool PathWalker::are_members_bounded() const {
-  // Hardly ever does a whole margin set move with its bounds: only then the betas are looked at.
-  const auto rides = [this](std::size_t k, double rate) {
-    return std::abs(dbeta_[k] - rate) <= beta_noise_;
-  };
-  for (std::size_t k = 0; k < members_.size(); ++k) {
-    const Bounds b = bounds_of(members_[k], side_[members_[k]]);
-    if (!rides(k, b.upper_rate) && !rides(k, b.lower_rate))
-      return false;
-  }
-  const BoxRounding rounding = rounding_of_betas();
-  for (std::size_t k = 0; k < members_.size(); ++k) {
-    const std::size_t i = members_[k];
-    const Bounds b = bounds_of(i, side_[i]);
-    const double beta = rounding.snap(boxed(i));
-    if (!(beta == b.upper && rides(k, b.upper_rate)) &&
-        !(beta == b.lower && rides(k, b.lower_rate)))
-      return false;
-  }
-  return true;
+void Recorder::go_on_with(Recorder& other) {
+  swap_pieces(other);
+  is_on_ = true;
+  keeps_pieces_ = other.keeps_pieces_;
 }
 
-/// The piece from here that `step` will end.
-void PathWalker::write_piece(double step) {
-  if (!is_recording_)
-    return;
-  if (!model_.has_equality || !are_members_bounded())
-    return write_part(0, step, 0, 0);
-  // The bias may be raised by s in [max(lo - e), min(hi - e)]; a member has the interval of its
-  // bound.
-  const BoxRounding rounding = rounding_of_betas();
-  std::vector<double> low(n_), low_rate(n_), high(n_), high_rate(n_);
-  for (std::size_t i = 0; i < n_; ++i) {
-    double lo = lo_[i], hi = hi_[i];
-    if (place_[i] == Place::margin) {
-      const double beta = rounding.snap(boxed(i));
-      const bool may_rise = beta < upper_scale_[i] * weight(i);
-      const bool may_fall = beta > lower_scale_[i] * weight(i);
-      const double kink = beta > 0 ? -model_.epsilon : beta < 0 ? model_.epsilon : 0;
-      lo = may_rise ? (kink == 0 ? -model_.epsilon : kink) : -infinity;
-      hi = may_fall ? (kink == 0 ? model_.epsilon : kink) : infinity;
-    }
-    low[i] = lo - e_[i];
-    low_rate[i] = -de_[i];
-    high[i] = e_[i] - hi; // minus the end, so that both are upper envelopes
-    high_rate[i] = de_[i];
+void Recorder::score(std::span<const std::size_t> rows, std::span<const double> shares,
+                     Metric metric, std::span<const double> targets) {
+  std::vector<double> of_rows, values(rows.size());
+  std::vector<std::size_t> position(targets.size());
+  for (const std::size_t i : rows) {
+    position[i] = of_rows.size();
+    of_rows.push_back(targets[i]);
   }
-  const double shortest = 1e-12 * step;
-  for (double at = 0; at < step;) {
-    const End least = envelope_at(at, low, low_rate, shortest);
-    const End most = envelope_at(at, high, high_rate, shortest);
-    const double end = std::min({step, least.until, most.until});
-    if (std::isinf(least.value) || std::isinf(most.value))
-      write_part(at, end, 0, 0); // the bias of the walk is at the only end
-    else
-      write_part(at, end, (least.value - most.value) / 2, (least.rate - most.rate) / 2);
-    at = end;
-  }
+  scores_ =
+      Scores{{rows.begin(), rows.end()}, position, values, values, {metric, of_rows, shares}, {},
+             metric == Metric::error};
 }
 
-/// From `at` to `end` of the step to come, with the bias moved by `shift` and its rate.
-void PathWalker::write_part(double at, double end, double shift, double shift_rate) {
-  pieces_.tau.push_back(tau_ + at);
-  pieces_.bias.push_back(bias_ + at * dbias_ + shift);
-  pieces_.bias_rate.push_back(dbias_ + shift_rate);
+void Recorder::write_change(std::uint32_t instance, Place place) {
+  pieces_.change_piece.push_back(static_cast<std::int64_t>(pieces_.tau.size()));
+  pieces_.change_instance.push_back(instance);
+  pieces_.change_place.push_back(static_cast<std::int8_t>(place));
+}
+
+Recorder::Room Recorder::write_piece(double tau, double bias, double bias_rate,
+                                     std::span<const double> beta_rate) {
+  pieces_.tau.push_back(tau);
+  pieces_.bias.push_back(bias);
+  pieces_.bias_rate.push_back(bias_rate);
   pieces_.first.push_back(static_cast<std::int64_t>(pieces_.members.size()));
-  const std::size_t first = pieces_.beta.size();
-  pieces_.reserve(first + members_.size());
-  pieces_.members.insert(pieces_.members.end(), members_.begin(), members_.end());
-  if (near_kernel_ != nullptr)
-    for (auto i = pieces_.members.end() - static_cast<std::ptrdiff_t>(members_.size());
-         i != pieces_.members.end(); ++i)
-      *i = near_kernel_->which()[*i];
-  pieces_.beta.resize(first + members_.size());
-  for (std::size_t k = 0; k < members_.size(); ++k)
-    pieces_.beta[first + k] = beta_[members_[k]] + at * dbeta_[k];
+  const std::size_t first = pieces_.beta.size(), after = first + beta_rate.size();
+  pieces_.reserve(after);
+  pieces_.members.resize(pieces_.members.size() + beta_rate.size());
+  pieces_.beta.resize(after);
   if (keeps_pieces_)
-    pieces_.beta_rate.insert(pieces_.beta_rate.end(), dbeta_.begin(), dbeta_.end());
-  if (near_kernel_ != nullptr)
-    followed_e_.add(e_.data(), followed_);
-  if (scored_)
-    write_scores(at, end, shift, shift_rate);
+    pieces_.beta_rate.insert(pieces_.beta_rate.end(), beta_rate.begin(), beta_rate.end());
+  return {pieces_.members.data() + pieces_.members.size() - beta_rate.size(),
+          pieces_.beta.data() + first};
 }
 
-/// The scores of a part, but for errors where no sign changes, as on most.
-void PathWalker::write_scores(double at, double end, double shift, double shift_rate) {
-  Scored& scored = *scored_;
-  if (at == 0 && shift == 0 && shift_rate == 0 && !scored.side.empty() &&
-      ALPHAPATH_DISPATCH(keeps_sides)(e_.data(), de_.data(), target_.data(), scored.side.data(),
-                                      width_, end))
+/// Errors are looked at only where a sign changes, which on most stretches none does.
+void Recorder::write_scores(const Stretch& stretch, const MovingResiduals& residuals) {
+  Scores& scores = *scores_;
+  const auto [tau, at, end, shift, shift_rate] = stretch;
+  const std::size_t width = residuals.e.size();
+  if (at == 0 && shift == 0 && shift_rate == 0 && !scores.side.empty() &&
+      ALPHAPATH_DISPATCH(keeps_sides)(residuals.e.data(), residuals.rate.data(),
+                                      residuals.target.data(), scores.side.data(), width, end))
     return;
-  for (std::size_t k = 0; k < scored.rows.size(); ++k) {
-    const std::size_t i = scored.rows[k];
-    scored.residual[k] = e_[i] + at * de_[i] + shift;
-    scored.rate[k] = de_[i] + shift_rate;
+  for (std::size_t k = 0; k < scores.rows.size(); ++k) {
+    const std::size_t i = scores.rows[k];
+    scores.residual[k] = residuals.e[i] + at * residuals.rate[i] + shift;
+    scores.rate[k] = residuals.rate[i] + shift_rate;
   }
-  scored.sums.add(tau_ + at, tau_ + end, scored.residual.data(), scored.rate.data());
-  if (!keeps_errors_)
+  scores.sums.add(tau + at, tau + end, scores.residual.data(), scores.rate.data());
+  if (!scores.are_errors)
     return;
-  scored.side.resize(width_, 0.0);
-  for (std::size_t k = 0; k < scored.rows.size(); ++k)
-    scored.side[scored.rows[k]] = scored.sums.sides()[k];
+  scores.side.resize(width, 0.0);
+  for (std::size_t k = 0; k < scores.rows.size(); ++k)
+    scores.side[scores.rows[k]] = scores.sums.sides()[k];
+}
+
+void Recorder::write_chord(double start, double end, const double* first, const double* last) {
+  Scores& scores = *scores_;
+  for (std::size_t k = 0; k < scores.rows.size(); ++k) {
+    const std::size_t i = scores.rows[k];
+    scores.residual[k] = first[i];
+    scores.rate[k] = (last[i] - first[i]) / (end - start);
+  }
+  scores.sums.add(start, end, scores.residual.data(), scores.rate.data());
 }
 
 } // namespace alphapath

@@ -1,9 +1,15 @@
-// What a path along weights records: where it turned, and the affine pieces in between.
+// What a path along weights records: where it turned, the affine pieces in between, and scores
+// along them.
 #pragma once
+
+#include "base/buffer.hpp"
+#include "path/curve.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -82,6 +88,79 @@ struct PathPieces {
     change_instance.resize(n_changes);
     change_place.resize(n_changes);
   }
+};
+
+/// How much of a path was written.
+struct PieceCounts {
+  std::size_t n_pieces, n_changes;
+};
+
+/// Rows with a score, what is summed over them, and room for their values.
+struct Scores {
+  std::vector<std::size_t> rows;
+  std::vector<std::size_t> position; // of an instance among them
+  std::vector<double> residual, rate;
+  CurveSums sums;
+  AlignedVector<double> side; // of errors: that of each row, 0 where it has no score
+  bool are_errors;            // which change only where a sign does
+};
+
+/// Residuals of all instances on their way, and the targets they are of.
+struct MovingResiduals {
+  const AlignedVector<double>&e, &rate, &target;
+};
+
+/// A stretch of a step, from `at` to `end` past tau, on which the bias is moved by shift and its
+/// rate.
+struct Stretch {
+  double tau, at, end, shift, shift_rate;
+};
+
+/// Writes a walk down, as far as it is asked to.
+class Recorder {
+public:
+  void begin(bool is_on, bool keeps_pieces);
+  /// Goes on with the pieces of another, which is to get them back.
+  void go_on_with(Recorder& other);
+  void score(std::span<const std::size_t> rows, std::span<const double> shares, Metric metric,
+             std::span<const double> targets);
+
+  bool is_on() const { return is_on_; }
+  bool keeps_pieces() const { return keeps_pieces_; }
+  bool has_errors() const { return scores_ && scores_->are_errors; }
+  bool has_squares() const { return scores_ && !scores_->are_errors; }
+  bool has_scores() const { return scores_.has_value(); }
+  const PathPieces& pieces() const { return pieces_; }
+  Scores& scores() { return *scores_; }
+  const Scores& scores() const { return *scores_; }
+  PieceCounts counts() const { return {pieces_.tau.size(), pieces_.change_piece.size()}; }
+
+  void write_change(std::uint32_t instance, Place place);
+  /// A piece that begins at tau; who its members are and what their betas are is the caller's to
+  /// fill in.
+  struct Room {
+    std::uint32_t* members;
+    double* beta;
+  };
+  Room write_piece(double tau, double bias, double bias_rate, std::span<const double> beta_rate);
+  void write_scores(const Stretch& stretch, const MovingResiduals& residuals);
+  /// Where residuals go straight from one to the other.
+  void write_chord(double start, double end, const double* first, const double* last);
+  void cut(const PieceCounts& to) { pieces_.cut(to.n_pieces, to.n_changes); }
+  /// What was not asked to be kept.
+  void drop_pieces() {
+    if (!keeps_pieces_)
+      pieces_.cut(0, 0);
+  }
+
+  Curve take_curve() { return std::exchange(scores_, std::nullopt)->sums.curve(); }
+  PathPieces take_pieces() { return std::exchange(pieces_, {}); }
+  void swap_pieces(Recorder& other) { std::swap(pieces_, other.pieces_); }
+
+private:
+  bool is_on_ = false, keeps_pieces_ = true;
+  std::optional<Scores> scores_;
+  PathPieces pieces_;
 };
 
 } // namespace alphapath

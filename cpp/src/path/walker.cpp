@@ -269,7 +269,7 @@ PathWalker::Bounds PathWalker::bounds_of(std::size_t i, double side) const {
 }
 
 double PathWalker::sum_of_rates() const {
-  return far_rates_ + ALPHAPATH_DISPATCH(sum_of)(rate_.data(), width_);
+  return near_.far_rates + ALPHAPATH_DISPATCH(sum_of)(rate_.data(), width_);
 }
 
 /// Whether nothing moves: no beta, no bound, no target.
@@ -379,30 +379,13 @@ void PathWalker::settle_residuals() {
 }
 
 void PathWalker::write_change(std::size_t i) {
-  if (!is_recording_)
-    return;
-  pieces_.change_piece.push_back(static_cast<std::int64_t>(pieces_.tau.size()));
-  pieces_.change_instance.push_back(instance(i));
-  pieces_.change_place.push_back(static_cast<std::int8_t>(place_[i]));
-}
-
-void PathWalker::record(bool is_on, bool keeps_pieces) {
-  is_recording_ = is_on;
-  keeps_pieces_ = keeps_pieces;
-  pieces_ = {};
+  if (recorder_.is_on())
+    recorder_.write_change(instance(i), place_[i]);
 }
 
 void PathWalker::score(std::span<const std::size_t> rows, std::span<const double> shares,
                        Metric metric) {
-  std::vector<double> targets, values(rows.size());
-  std::vector<std::size_t> position(n_);
-  for (const std::size_t i : rows) {
-    position[i] = targets.size();
-    targets.push_back(target_[i]);
-  }
-  scored_ =
-      Scored{{rows.begin(), rows.end()}, position, values, values, {metric, targets, shares}, {}};
-  keeps_errors_ = metric == Metric::error;
+  recorder_.score(rows, shares, metric, std::span(target_).first(n_));
 }
 
 bool PathWalker::must_end(PathStatus& status, std::int64_t max_events, Watch& watch) const {
@@ -429,30 +412,27 @@ PathStatus PathWalker::walk_past(std::span<const double> stops, std::int64_t eve
   if (needs_correction_)
     hand_drift_to_targets();
   PathStatus status = PathStatus::arrived;
-  if (is_still() && !is_recording_) {
+  if (is_still() && !recorder_.is_on()) {
     tau_ = to;
     arrive();
     return status;
   }
-  turns_to_near_ = turns_before_near;
-  has_rates_ = false;
+  local_walk_.begin();
   while (!must_end(status, max_events, watch)) {
     while (stops.size() > 1 && stops.front() <= tau_)
       stops = stops.subspan(1);
-    if (!keeps_pieces_)
-      pieces_.cut(0, 0);
+    recorder_.drop_pieces();
     walk_end_ = stops.front();
     const bool must_stop =
         has_return_ || sum_return_ != 0 || counts_.n_events - n_before >= events_alone;
     to = must_stop ? walk_end_ : stops.back();
     if (members_.empty() && model_.has_equality && !jump_bias(status))
       return PathStatus::unbounded;
-    // A turn on all instances finds out who is near; it pays where several follow.
     Turn turn = Turn::goes_on;
-    if (!std::exchange(has_rates_, false))
+    if (!local_walk_.take_rates())
       turn = take_turn(to, status);
-    if (turn == Turn::goes_on && --turns_to_near_ < 0)
-      turn = walk_near(to, {status, max_events, watch});
+    if (turn == Turn::goes_on && local_walk_.is_due())
+      turn = local_walk_.run(*this, to, {status, max_events, watch});
     if (turn == Turn::ends) {
       settle_residuals();
       tau_ = to;
@@ -469,21 +449,21 @@ PathStatus PathWalker::walk_past(std::span<const double> stops, std::int64_t eve
 }
 
 /// One direction followed to its event, and that done.
-PathWalker::Turn PathWalker::take_turn(double to, PathStatus& status) {
+Turn PathWalker::take_turn(double to, PathStatus& status) {
   find_direction(to - tau_);
   if (residual_noise_ > unsound_residual * scale_ * direction_size_ &&
       counts_.n_updates > updates_at_refresh_)
     return Turn::needs_renewal;
   Event event = next_event(to - tau_);
-  if (near_kernel_ != nullptr && needs_others(event.step)) {
-    needs_all_ = true;
+  if (near_.kernel != nullptr && needs_others(event.step)) {
+    near_.needs_all = true;
     return Turn::goes_on;
   }
   if (needs_refinement(event.step)) {
     refine_direction(to - tau_);
     event = next_event(to - tau_);
   }
-  if (near_kernel_ != nullptr && event.kind != Event::none) {
+  if (near_.kernel != nullptr && event.kind != Event::none) {
     const std::size_t i = event.kind == Event::enters ? event.instance : members_[event.position];
     kernel_.prefetch({&i, 1});
   }

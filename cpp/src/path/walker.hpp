@@ -22,7 +22,7 @@
 #include "base/interrupt.hpp"
 #include "factor/margin_set_factor.hpp"
 #include "kernel/kernel_rows.hpp"
-#include "path/followers.hpp"
+#include "path/local_walk.hpp"
 #include "path/record.hpp"
 #include "problem/quality.hpp"
 #include "simd/path_loops.hpp"
@@ -43,8 +43,6 @@ struct PathModel {
   /// Whether stored kernel values are inner products about one fixed origin already.
   bool is_centred = false;
 };
-
-class NearKernel;
 
 class PathWalker {
 public:
@@ -81,7 +79,7 @@ public:
   double refresh();
   /// From here on the walk is optimal at every breakpoint. Its pieces are kept, or dropped as soon
   /// as scores have been summed along them.
-  void record(bool is_on, bool keeps_pieces = true);
+  void record(bool is_on, bool keeps_pieces = true) { recorder_.begin(is_on, keeps_pieces); }
   /// Sums the error of these rows, whatever their weights, along all that is recorded from here.
   void score(std::span<const std::size_t> rows, std::span<const double> shares, Metric metric);
 
@@ -103,10 +101,13 @@ public:
   /// Of the present solution, by the residuals as they are.
   Quality measure();
   const PathCounts& counts() const { return counts_; }
-  Curve take_curve() { return std::exchange(scored_, std::nullopt)->sums.curve(); }
-  PathPieces take_pieces() { return std::exchange(pieces_, {}); }
+  Curve take_curve() { return recorder_.take_curve(); }
+  PathPieces take_pieces() { return recorder_.take_pieces(); }
 
 private:
+  friend class LocalWalk;
+  friend class Followers;
+
   struct Event {
     enum Kind { none, enters, leaves } kind = none;
     double step = 0;
@@ -117,33 +118,14 @@ private:
   struct Bounds {
     double lower, upper, lower_rate, upper_rate;
   };
-  /// Rows with a score, and room for their values.
-  struct Scored {
-    std::vector<std::size_t> rows;
-    std::vector<std::size_t> position; // of an instance among them
-    std::vector<double> residual, rate;
-    CurveSums sums;
-    AlignedVector<double> side; // of errors: that of each row, 0 where it has no score
-  };
-  /// What comes after a turn.
-  enum class Turn { goes_on, ends, needs_renewal };
-  /// When a walk stops on the way.
-  struct Limits {
-    PathStatus& status;
-    std::int64_t max_events;
-    Watch& watch;
-  };
   // Steps of no length in a row that mean a tie rather than many events at one place.
   static constexpr std::int64_t max_idle = 200;
   // Of a member, relative to its diagonal, where a factor begins.
   static constexpr double least_start_pivot = 1e-12;
-  // Turns of a walk on all instances before it looks at the near ones alone.
-  static constexpr std::int64_t turns_before_near = 2;
 
-  // record.cpp
+  // bias_pieces.cpp
   void write_piece(double step);
   void write_part(double at, double end, double shift, double shift_rate);
-  void write_scores(double at, double end, double shift, double shift_rate);
   bool are_members_bounded() const;
 
   // walker.cpp
@@ -156,50 +138,13 @@ private:
   void write_change(std::size_t i);
   bool must_end(PathStatus& status, std::int64_t max_events, Watch& watch) const;
 
-  // local_walk.cpp
-  /// Memory kept from one part to the next; a copy of a walker begins without.
-  struct Scratch {
-    Buffer<double> values;
-    AlignedVector<double> panel;
-    std::vector<double> open_rows;
-    PartMoves moves;
-    FollowedResiduals followed;
-
-    Scratch() = default;
-    Scratch(const Scratch&) {}
-  };
-  Turn walk_near(double to, const Limits& limits);
-  double choose_near();
-  void list_near(std::vector<std::uint32_t>& followed, std::vector<std::uint32_t>& hidden) const;
-  void wait_after(const PathWalker& part, std::int64_t n_events);
-  PathStatus restore_factor(const PathWalker& part);
-  bool move_far(const PathWalker& part);
-  bool find_violators();
-  void take_over(PathWalker& part);
-
   // A part: the walker on the near instances alone.
   PathWalker(const PathWalker& all, NearKernel& kernel);
   std::uint32_t instance(std::size_t i) const;
   std::size_t follow(std::size_t i);
-  void record_in(PathPieces& pieces, bool keeps_pieces);
+  void record_in(Recorder& all);
   bool needs_others(double step) const;
-  Turn walk_part(double to, double horizon, const Limits& limits);
-
-  // followers.cpp
-  bool follow_far(const PathWalker& part, const PieceCounts& begin);
-  void list_movers(const PieceCounts& begin, PartMoves& moves) const;
-  void list_moves(const PathWalker& part, const PieceCounts& begin, PartMoves& moves) const;
-  void multiply_moves(const PartMoves& moves, std::span<const std::size_t> points,
-                      double* out) const;
-  FarRows describe_far(const PartMoves& moves) const;
-  void set_far_interval(std::size_t i, FarRows& far) const;
-  bool look_at_far(std::size_t i, std::size_t a, std::span<const double> e, double floor,
-                   FarRows& far, Passages& passages);
-  std::vector<const double*> copy_rows(const PartMoves& moves,
-                                       std::span<const std::uint32_t> instances, FarRows& far);
-  bool look_between(const PartMoves& moves, std::size_t a, std::size_t b, const double* e_a,
-                    const double* e_b, FarRows& far, Passages& passages);
-  void score_chord(double start, double end, const double* first, const double* last);
+  Turn walk_part(double to, double horizon, const WalkLimits& limits);
 
   // margin_set.cpp
   PathStatus enter(std::size_t i, bool at_hi);
@@ -291,11 +236,8 @@ private:
   std::vector<double> column_;
 
   std::vector<std::size_t> driven_;
-  double far_rates_ = 0;              // of a part: the sum of rates of those not in it
-  NearKernel* near_kernel_ = nullptr; // of a part
-  std::vector<std::int8_t> is_near_;
-  AlignedVector<double> far_e_, times_;
-  Scratch scratch_;
+  NearPart near_; // where this is a part
+  LocalWalk local_walk_;
   MarginSetFactor factor_;
   double step_left_ = 0; // that e has not gone along de yet
   double moved_ = 0;     // |betas| that went through e since it was computed
@@ -310,21 +252,12 @@ private:
   // Whether the factor carries the right-hand side of the present rates, and since how many turns.
   bool is_carried_ = false;
   int n_carried_ = 0;
-  double carried_total_ = 0;     // that its solution sums to
-  double carried_size_ = 0;      // of the rates when it was computed
-  bool is_lost_ = false;         // a part that must be dropped
-  bool needs_all_ = false;       // a part whose next turn is for all instances
-  FollowedResiduals followed_e_; // of a part
-  std::int64_t turns_to_near_ = 0, turns_waited_ = 0;
-  double time_share_ = 0.7; // of what others would leave after, on a part
-  bool has_rates_ = false;  // those of residuals are about right, after a part
+  double carried_total_ = 0; // that its solution sums to
+  double carried_size_ = 0;  // of the rates when it was computed
   std::int64_t n_idle_ = 0, updates_at_refresh_ = 0;
   std::uint64_t random_ = 0x9E3779B97F4A7C15u;
   PathCounts counts_;
-  bool is_recording_ = false, keeps_pieces_ = true;
-  std::optional<Scored> scored_;
-  bool keeps_errors_ = false; // scores are errors, which change only where a sign does
-  PathPieces pieces_;
+  Recorder recorder_;
 };
 
 } // namespace alphapath
