@@ -5,7 +5,6 @@
 // interval are envelopes of lines in tau, hence it is written in parts between their corners.
 
 #include "base/dispatch.hpp"
-#include "path/local_walk.hpp"
 #include "path/walker.hpp"
 #include "problem/quality.hpp"
 
@@ -49,16 +48,16 @@ End envelope_at(double s, const std::vector<double>& start, const std::vector<do
 bool PathWalker::are_members_bounded() const {
   // Hardly ever does a whole margin set move with its bounds: only then the betas are looked at.
   const auto rides = [this](std::size_t k, double rate) {
-    return std::abs(dbeta_[k] - rate) <= beta_noise_;
+    return std::abs(direction_.beta[k] - rate) <= direction_.beta_noise;
   };
-  for (std::size_t k = 0; k < members_.size(); ++k) {
-    const Bounds b = bounds_of(members_[k], side_[members_[k]]);
+  for (std::size_t k = 0; k < margin_.members.size(); ++k) {
+    const Bounds b = bounds_of(margin_.members[k], side_[margin_.members[k]]);
     if (!rides(k, b.upper_rate) && !rides(k, b.lower_rate))
       return false;
   }
   const BoxRounding rounding = rounding_of_betas();
-  for (std::size_t k = 0; k < members_.size(); ++k) {
-    const std::size_t i = members_[k];
+  for (std::size_t k = 0; k < margin_.members.size(); ++k) {
+    const std::size_t i = margin_.members[k];
     const Bounds b = bounds_of(i, side_[i]);
     const double beta = rounding.snap(boxed(i));
     if (!(beta == b.upper && rides(k, b.upper_rate)) &&
@@ -109,15 +108,16 @@ void PathWalker::write_piece(double step) {
 /// From `at` to `end` of the step to come, with the bias moved by `shift` and its rate.
 void PathWalker::write_part(double at, double end, double shift, double shift_rate) {
   const auto [members, beta] =
-      recorder_.write_piece(tau_ + at, bias_ + at * dbias_ + shift, dbias_ + shift_rate, dbeta_);
-  std::copy(members_.begin(), members_.end(), members);
+      recorder_.write_piece(tau_ + at, bias_ + at * direction_.bias + shift,
+                            direction_.bias + shift_rate, direction_.beta);
+  std::copy(margin_.members.begin(), margin_.members.end(), members);
   if (near_.kernel != nullptr) {
-    for (std::size_t k = 0; k < members_.size(); ++k)
+    for (std::size_t k = 0; k < margin_.members.size(); ++k)
       members[k] = near_.kernel->which()[members[k]];
     near_.followed.add(e_.data(), followed_);
   }
-  for (std::size_t k = 0; k < members_.size(); ++k)
-    beta[k] = beta_[members_[k]] + at * dbeta_[k];
+  for (std::size_t k = 0; k < margin_.members.size(); ++k)
+    beta[k] = beta_[margin_.members[k]] + at * direction_.beta[k];
   if (recorder_.has_scores())
     recorder_.write_scores({tau_, at, end, shift, shift_rate}, {e_, de_, target_});
 }

@@ -1,5 +1,4 @@
-// Where a walk goes: the rates of betas that are not on the margin, h = K rates, and a direction
-// that double precision alone does not give.
+// Where a walk goes from one place, and what corrects it where double precision alone does not do.
 //
 // Where weights are large, double precision alone leaves residuals of the margin set that are not
 // small: their terms are. Here they are summed in twice the precision, and betas and rates are
@@ -7,9 +6,11 @@
 
 #include "base/dispatch.hpp"
 #include "path/walker.hpp"
+#include "simd/path_loops.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace alphapath {
 
@@ -23,147 +24,123 @@ constexpr double wanted_step_error = 1e-9;
 constexpr double lost_share = 2.2e-16;
 // Roundings within which an instance is as good as at the end of its interval.
 constexpr double roundings_near = 64;
+// Turns through which the half-solved right-hand side is carried before it is computed anew.
+constexpr int turns_carried = 64;
 
 } // namespace
 
 /// Returns by how much the rate changed, which the factor's right-hand side does not know yet.
 double PathWalker::set_rate(std::size_t i, double rate) {
-  const double change = count_rate(i, rate);
-  if (change == 0 || stand_still())
-    return change;
-  const KernelRow pin = kernel_.row(i);
-  const double* row = static_cast<const double*>(pin.data);
-  add_rows<double>(&row, &change, 1, width_, h_.data());
+  const double change = rates_.count(i, rate);
+  if (change == 0)
+    return 0;
+  if (rates_.stand_still())
+    margin_.is_carried = false;
+  else
+    rates_.add(kernel_, i, change);
   return change;
-}
-
-/// What goes into every entry of the right-hand side where the rate of i changes, beside -change
-/// times its column of the factored matrix: h and the sum of rates move together.
-double PathWalker::carried_shift(std::size_t i, double change) const {
-  return change * (sigma_ - origin_[i]);
 }
 
 /// The same for several, whose kernel rows are read together.
 void PathWalker::set_rates(std::span<const std::size_t> instances, std::span<const double> rates) {
   std::vector<double> changes;
   for (std::size_t k = 0; k < instances.size(); ++k)
-    changes.push_back(count_rate(instances[k], rates[k]));
-  is_carried_ = false;
-  if (!stand_still())
-    multiply_add(kernel_, instances, changes, std::span(h_).first(n_));
+    changes.push_back(rates_.count(instances[k], rates[k]));
+  margin_.is_carried = false;
+  if (!rates_.stand_still())
+    multiply_add(kernel_, instances, changes, std::span(rates_.h).first(n_));
 }
 
-/// Takes note of a rate; what it adds to the present one is still to go into h.
-double PathWalker::count_rate(std::size_t i, double rate) {
-  const double change = rate - rate_[i];
-  if (change == 0)
-    return 0;
-  n_moving_ += static_cast<std::size_t>(rate != 0);
-  n_moving_ -= static_cast<std::size_t>(rate_[i] != 0);
-  rates_size_ += std::abs(rate) - std::abs(rate_[i]);
-  rate_[i] = rate;
-  return change;
-}
-
-/// Where nobody moves, h is 0 exactly, not to rounding. Returns whether that is so.
-bool PathWalker::stand_still() {
-  if (n_moving_ > 0)
-    return false;
-  rates_size_ = 0;
-  is_carried_ = false;
-  std::fill(h_.begin(), h_.end(), 0.0);
-  return true;
-}
-
-/// For scale_rates.
-void PathWalker::keep_rates() {
-  last_rate_ = rate_;
-  last_h_ = h_;
-}
-
-/// h = K rates; kept up to date by set_rate, whose rounding adds up.
-void PathWalker::multiply_rates() {
-  std::vector<std::size_t> moving;
-  std::vector<double> rates;
-  rates_size_ = 0;
-  for (std::size_t i = 0; i < n_; ++i)
-    if (rate_[i] != 0) {
-      moving.push_back(i);
-      rates.push_back(rate_[i]);
-      rates_size_ += std::abs(rate_[i]);
+/// The rates of betas, bias and residuals, and the first residual that leaves its interval before
+/// `limit`.
+void PathWalker::find_direction(double limit) {
+  const std::size_t m = margin_.members.size();
+  direction_.bias = 0;
+  direction_.beta.resize(m);
+  direction_.size = rates_.size;
+  if (m > 0) {
+    // Where rates became small, what is carried has the rounding of larger ones.
+    margin_.is_carried &=
+        margin_.n_carried < turns_carried && rates_.size >= margin_.carried_size / 2;
+    double total = 0;
+    if (model_.has_equality)
+      total = margin_.is_carried ? margin_.carried_total : sum_return_ - sum_of_rates();
+    if (!margin_.is_carried) {
+      for (std::size_t k = 0; k < m; ++k) {
+        const std::size_t i = margin_.members[k];
+        direction_.beta[k] = -rates_.h[i] - return_[i] - margin_.origin[i] * total;
+      }
+      margin_.factor.carry(direction_.beta);
+      margin_.is_carried = true;
+      margin_.carried_total = total;
+      margin_.carried_size = rates_.size;
+      margin_.n_carried = 0;
     }
-  n_moving_ = moving.size();
-  is_carried_ = false;
-  std::fill(h_.begin(), h_.end(), 0.0);
-  multiply_add(kernel_, moving, rates, std::span(h_).first(n_));
-}
-
-/// h from that of the last walk, where most rates are exactly one multiple of what they were then:
-/// weights that are doubled again and again. False where K rates is to be computed.
-bool PathWalker::scale_rates() {
-  if (last_h_.size() != width_)
-    return false;
-  double scale = 0;
-  for (std::size_t i = 0; i < n_ && scale == 0; ++i)
-    if (last_rate_[i] != 0)
-      scale = rate_[i] / last_rate_[i];
-  std::vector<std::size_t> others;
-  std::vector<double> changes;
-  std::size_t n_moving = 0;
-  double size = 0;
-  for (std::size_t i = 0; i < n_; ++i) {
-    const double change = rate_[i] - scale * last_rate_[i];
-    n_moving += static_cast<std::size_t>(rate_[i] != 0);
-    size += std::abs(rate_[i]);
-    if (change != 0) {
-      others.push_back(i);
-      changes.push_back(change);
-    }
+    ++margin_.n_carried;
+    if (model_.has_equality)
+      direction_.bias =
+          margin_.factor.solve_bordered(direction_.beta, total) + margin_.sigma * total;
+    else
+      margin_.factor.solve(direction_.beta);
+    const simd::PickedSums sums = ALPHAPATH_DISPATCH(sum_picked)(
+        margin_.origin.data(), margin_.members.data(), direction_.beta.data(), m);
+    direction_.bias -= sums.product;
+    direction_.size += sums.size;
   }
-  if (2 * others.size() >= n_moving)
-    return false;
-  n_moving_ = n_moving;
-  rates_size_ = size;
-  is_carried_ = false;
-  for (std::size_t i = 0; i < width_; ++i)
-    h_[i] = scale * last_h_[i];
-  multiply_add(kernel_, others, changes, std::span(h_).first(n_));
-  return true;
+  find_crossing(limit);
+}
+
+/// The rates of residuals, and who leaves its interval first, by the rates of betas and bias.
+void PathWalker::find_crossing(double limit) {
+  const std::size_t m = margin_.members.size();
+  direction_.noise = relative_noise * scale_ * direction_.size;
+  direction_.crossing = ALPHAPATH_DISPATCH(sweep)(
+      {rates_.h.data(), has_return_ ? return_.data() : nullptr, direction_.bias,
+       margin_.pointers.data(), direction_.beta.data(), m},
+      std::exchange(step_left_, 0.0), intervals(), followed_, direction_.noise, limit, de_.data());
+  // Of members that are not followed the rate stays 0.
+  direction_.residual_noise =
+      ALPHAPATH_DISPATCH(largest_picked)(de_.data(), margin_.members.data(), m);
+  direction_.beta_noise = m > 0 ? relative_noise * direction_.size : 0.0;
+  direction_.noise = std::max(direction_.noise, 8 * direction_.residual_noise);
+  if (direction_.crossing.speed <= direction_.noise)
+    direction_.crossing = ALPHAPATH_DISPATCH(first_crossing)(intervals(), de_.data(), followed_,
+                                                             direction_.noise, limit);
 }
 
 /// Moves the margin set so that its residuals are on the margin to twice the precision, where
 /// nobody meets a bound by it; and recomputes those of instances that are next to an event.
 void PathWalker::correct_members() {
   const double floor = rounding_floor();
-  if (has_return_ || floor < wanted_error * target_scale_ || members_.empty())
+  if (has_return_ || floor < wanted_error * target_scale_ || margin_.members.empty())
     return;
   settle_betas();
   const auto dot = ALPHAPATH_DISPATCH(dot_twice);
-  const std::size_t m = members_.size();
+  const std::size_t m = margin_.members.size();
   const double total =
       model_.has_equality ? -ALPHAPATH_DISPATCH(sum_of)(beta_.data(), width_) : 0.0;
-  dbeta_.resize(m);
+  direction_.beta.resize(m);
   for (std::size_t k = 0; k < m; ++k) {
-    const std::size_t i = members_[k];
-    e_[i] = dot(row_of(k), beta_.data(), width_, bias_ - target_[i]);
-    dbeta_[k] = margin_of(i) - e_[i] - origin_[i] * total;
+    const std::size_t i = margin_.members[k];
+    e_[i] = dot(margin_.row_of(k), beta_.data(), width_, bias_ - target_[i]);
+    direction_.beta[k] = margin_of(i) - e_[i] - margin_.origin[i] * total;
   }
-  double shift = solve_for(total);
+  const double shift = margin_.solve(direction_.beta, total, model_.has_equality);
   for (std::size_t k = 0; k < m; ++k) {
-    const Bounds b = bounds_of(members_[k], side_[members_[k]]);
-    const double beta = beta_[members_[k]] + dbeta_[k];
+    const Bounds b = bounds_of(margin_.members[k], side_[margin_.members[k]]);
+    const double beta = beta_[margin_.members[k]] + direction_.beta[k];
     if (!(beta > b.lower && beta < b.upper))
       return;
   }
   bias_ += shift;
   for (std::size_t k = 0; k < m; ++k)
-    beta_[members_[k]] += dbeta_[k];
+    beta_[margin_.members[k]] += direction_.beta[k];
   for (double& e : e_)
     e += shift;
   for (std::size_t at = 0; at < m; at += simd::max_rows_at_once)
-    add_rows<double>(row_pointers_.data() + at, dbeta_.data() + at,
+    add_rows<double>(margin_.pointers.data() + at, direction_.beta.data() + at,
                      std::min(simd::max_rows_at_once, m - at), width_, e_.data());
-  for (const std::uint32_t i : members_)
+  for (const std::uint32_t i : margin_.members)
     e_[i] = margin_of(i);
   for (std::size_t i = 0; i < n_; ++i) {
     if (place_[i] == Place::margin ||
@@ -174,44 +151,31 @@ void PathWalker::correct_members() {
   }
 }
 
-/// dbeta <- A^-1 (dbeta - shift 1) with the sum given; returns the change of the bias that goes
-/// with it.
-double PathWalker::solve_for(double total) {
-  factor_.carry(dbeta_);
-  is_carried_ = false;
-  if (!model_.has_equality) {
-    factor_.solve(dbeta_);
-    return 0;
-  }
-  double shift = factor_.solve_bordered(dbeta_, total) + sigma_ * total;
-  for (std::size_t k = 0; k < members_.size(); ++k)
-    shift -= origin_[members_[k]] * dbeta_[k];
-  return shift;
-}
-
 /// Whether the rounding of the direction shows after `step`.
 bool PathWalker::needs_refinement(double step) const {
-  return recorder_.is_on() && !members_.empty() &&
-         step * lost_share * scale_ * direction_size_ > wanted_step_error * target_scale_;
+  return recorder_.is_on() && !margin_.members.empty() &&
+         step * lost_share * scale_ * direction_.size > wanted_step_error * target_scale_;
 }
 
 /// The same direction, its residuals on the margin set summed in twice the precision.
 void PathWalker::refine_direction(double limit) {
   const auto dot = ALPHAPATH_DISPATCH(dot_twice);
-  const std::size_t m = members_.size();
-  AlignedVector<double> rates(rate_);
+  const std::size_t m = margin_.members.size();
+  AlignedVector<double> rates(rates_.rate);
   for (std::size_t k = 0; k < m; ++k)
-    rates[members_[k]] = dbeta_[k];
+    rates[margin_.members[k]] = direction_.beta[k];
   const double total =
       model_.has_equality ? sum_return_ - ALPHAPATH_DISPATCH(sum_of)(rates.data(), width_) : 0.0;
-  const std::vector<double> known(dbeta_);
+  const std::vector<double> known(direction_.beta);
   for (std::size_t k = 0; k < m; ++k) {
-    const std::size_t i = members_[k];
-    dbeta_[k] = -dot(row_of(k), rates.data(), width_, dbias_ + return_[i]) - origin_[i] * total;
+    const std::size_t i = margin_.members[k];
+    direction_.beta[k] =
+        -dot(margin_.row_of(k), rates.data(), width_, direction_.bias + return_[i]) -
+        margin_.origin[i] * total;
   }
-  dbias_ += solve_for(total);
+  direction_.bias += margin_.solve(direction_.beta, total, model_.has_equality);
   for (std::size_t k = 0; k < m; ++k)
-    dbeta_[k] += known[k];
+    direction_.beta[k] += known[k];
   find_crossing(limit);
 }
 

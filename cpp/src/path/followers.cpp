@@ -1,7 +1,7 @@
 #include "path/followers.hpp"
 
 #include "base/dispatch.hpp"
-#include "path/local_walk.hpp"
+#include "path/near_kernel.hpp"
 #include "path/walker.hpp"
 #include "simd/few_vectors.hpp"
 
@@ -89,7 +89,8 @@ void Followers::list_moves(const PathWalker& part, const PieceCounts& begin,
     moves.time.push_back(tau - all_.tau_);
     moves.shift.push_back((is_end ? part.bias_ : all_.recorder_.pieces().bias[piece]) - all_.bias_);
     const auto set = [&](std::uint32_t i, double beta) {
-      moves.by[k * n_who + position[i]] = beta - all_.beta_[i] - (tau - all_.tau_) * all_.rate_[i];
+      moves.by[k * n_who + position[i]] =
+          beta - all_.beta_[i] - (tau - all_.tau_) * all_.rates_.rate[i];
     };
     for (; change < all_.recorder_.pieces().change_piece.size() &&
            static_cast<std::size_t>(all_.recorder_.pieces().change_piece[change]) <= piece;
@@ -104,7 +105,7 @@ void Followers::list_moves(const PathWalker& part, const PieceCounts& begin,
         set(i, all_.bounded_beta(i, place[u], tau));
     }
     if (is_end) {
-      for (const std::uint32_t m : part.members_)
+      for (const std::uint32_t m : part.margin_.members)
         set(which[m], part.beta_[m]);
     } else {
       const auto [first, last] = all_.recorder_.pieces().members_of(piece);
@@ -128,7 +129,7 @@ void Followers::multiply_moves(const PartMoves& moves, std::span<const std::size
     const double time = moves.time[points[k]], shift = moves.shift[points[k]];
     double* e = out + k * all_.width_;
     for (std::size_t i = 0; i < all_.width_; ++i)
-      e[i] = all_.e_[i] + time * (all_.h_[i] + all_.return_[i]) + shift;
+      e[i] = all_.e_[i] + time * (all_.rates_.h[i] + all_.return_[i]) + shift;
     coefs.insert(coefs.end(), moves.by_at(points[k]), moves.by_at(points[k]) + rows.size());
   }
   ALPHAPATH_DISPATCH(combine_few)
@@ -243,7 +244,7 @@ bool Followers::look_between(const PartMoves& moves, std::size_t a, std::size_t 
     e.front() = e_a[i];
     e.back() = e_b[i];
     for (std::size_t p = 0; p < n_points; ++p)
-      e[p + 1] = all_.e_[i] + moves.time[a + 1 + p] * (all_.h_[i] + all_.return_[i]) +
+      e[p + 1] = all_.e_[i] + moves.time[a + 1 + p] * (all_.rates_.h[i] + all_.return_[i]) +
                  moves.shift[a + 1 + p] + sums[p * open.size() + k];
     is_good &= look_at_far(i, a, e, floor, far, passages);
   }

@@ -58,7 +58,8 @@ double LocalWalk::choose_near(const PathWalker& all) {
     const double down = std::max(all.e_[i] - all.lo_[i], 0.0) / (std::max(-all.de_[i], 0.0) + mean);
     times_[i] = std::min(up, down);
   }
-  const std::size_t wanted = std::max(least_near, (all.n_ - all.members_.size()) / near_share);
+  const std::size_t wanted =
+      std::max(least_near, (all.n_ - all.margin_.members.size()) / near_share);
   if (wanted >= all.n_)
     return 0;
   std::vector<double> order(times_.begin(), times_.end());
@@ -66,7 +67,7 @@ double LocalWalk::choose_near(const PathWalker& all) {
   const double horizon = order[wanted];
   for (std::size_t i = 0; i < all.n_; ++i)
     is_near_[i] = times_[i] < horizon;
-  for (const std::uint32_t i : all.members_)
+  for (const std::uint32_t i : all.margin_.members)
     is_near_[i] = 1;
   return horizon;
 }
@@ -74,7 +75,7 @@ double LocalWalk::choose_near(const PathWalker& all) {
 Turn LocalWalk::run(PathWalker& all, double to, const WalkLimits& limits) {
   turns_left_ = 0;
   if ((all.recorder_.has_errors() && all.recorder_.scores().side.empty()) ||
-      all.members_.size() * all.n_ <
+      all.margin_.members.size() * all.n_ <
           (all.recorder_.is_on() ? least_values_recorded : least_values) ||
       all.n_idle_ > 0 || limits.status != PathStatus::arrived)
     return Turn::goes_on;
@@ -89,9 +90,9 @@ Turn LocalWalk::run(PathWalker& all, double to, const WalkLimits& limits) {
     if (2 * followed.size() > all.n_)
       break;
     NearKernel kernel(all.kernel_, followed, hidden, memory_.values);
-    kernel.reserve(all.members_.size());
+    kernel.reserve(all.margin_.members.size());
     PathWalker part(all, kernel);
-    part.factor_ = std::move(all.factor_);
+    part.margin_.factor = std::move(all.margin_.factor);
     PathStatus status = PathStatus::arrived;
     const PieceCounts begin = all.recorder_.counts();
     std::swap(part.near_.followed, memory_.followed);
@@ -108,7 +109,7 @@ Turn LocalWalk::run(PathWalker& all, double to, const WalkLimits& limits) {
         all.recorder_.is_on() && all.recorder_.counts().n_pieces == begin.n_pieces;
     const bool is_good = !part.near_.is_lost &&
                          (all.recorder_.is_on() ? follow(all, part, begin) : move_far(all, part));
-    all.factor_ = std::move(part.factor_);
+    all.margin_.factor = std::move(part.margin_.factor);
     std::swap(part.near_.followed, memory_.followed);
     if (is_good) {
       take_over(all, part);
@@ -142,9 +143,10 @@ void LocalWalk::list_near(const PathWalker& all, std::vector<std::uint32_t>& fol
   for (std::size_t i = 0; i < all.n_; ++i)
     if (is_near_[i] && all.place_[i] != Place::margin)
       followed.push_back(static_cast<std::uint32_t>(i));
-  const std::size_t stride = std::max<std::size_t>(1, all.members_.size() / members_followed);
-  for (std::size_t k = 0; k < all.members_.size(); ++k)
-    (k % stride == 0 ? followed : hidden).push_back(all.members_[k]);
+  const std::size_t stride =
+      std::max<std::size_t>(1, all.margin_.members.size() / members_followed);
+  for (std::size_t k = 0; k < all.margin_.members.size(); ++k)
+    (k % stride == 0 ? followed : hidden).push_back(all.margin_.members[k]);
 }
 
 /// Where parts are short, as a long step or ties make them, turns on all instances are cheaper.
@@ -163,29 +165,30 @@ PathStatus LocalWalk::restore_factor(PathWalker& all, const PathWalker& part) {
   const auto which = part.near_.kernel->which();
   std::vector<std::uint32_t> members;
   std::vector<std::int8_t> is_there(all.n_, 0);
-  for (const std::uint32_t k : part.members_)
+  for (const std::uint32_t k : part.margin_.members)
     members.push_back(which[k]);
   for (std::size_t k = members.size(); k-- > 0;) {
     is_there[members[k]] = all.place_[members[k]] == Place::margin;
     if (!is_there[members[k]]) {
-      all.factor_.remove(k);
+      all.margin_.factor.remove(k);
       members.erase(members.begin() + static_cast<std::ptrdiff_t>(k));
     }
   }
-  all.is_carried_ = false;
-  for (std::size_t k = 0; k < all.members_.size(); ++k) {
-    const std::uint32_t i = all.members_[k];
+  all.margin_.is_carried = false;
+  for (std::size_t k = 0; k < all.margin_.members.size(); ++k) {
+    const std::uint32_t i = all.margin_.members[k];
     if (is_there[i])
       continue;
-    const double pivot = all.factor_.try_insert(all.column_of(i, all.row_of(k), members),
-                                                all.block_value(all.row_of(k), i, i));
+    const double pivot =
+        all.margin_.factor.try_insert(all.margin_.column_of(i, all.margin_.row_of(k), members),
+                                      all.margin_.block_value(all.margin_.row_of(k), i, i));
     if (!(pivot > PathWalker::least_start_pivot))
       return all.build_factor();
-    all.factor_.insert_tried(0.0);
+    all.margin_.factor.insert_tried(0.0);
     members.push_back(i);
   }
   all.counts_.n_updates = part.counts_.n_updates;
-  all.set_members(std::move(members));
+  all.margin_.assign(all.kernel_, std::move(members));
   return PathStatus::arrived;
 }
 
@@ -202,7 +205,7 @@ bool LocalWalk::move_far(const PathWalker& all, const PathWalker& part) {
   const double time = part.tau_ - all.tau_, shift = part.bias_ - all.bias_;
   far_e_.resize(all.width_);
   for (std::size_t i = 0; i < all.width_; ++i)
-    far_e_[i] = all.e_[i] + time * (all.h_[i] + all.return_[i]) + shift;
+    far_e_[i] = all.e_[i] + time * (all.rates_.h[i] + all.return_[i]) + shift;
   std::vector<std::size_t> moved;
   std::vector<double> by;
   const auto which = part.near_.kernel->which();
@@ -210,7 +213,7 @@ bool LocalWalk::move_far(const PathWalker& all, const PathWalker& part) {
     const std::size_t i = which[k];
     if (i == NearKernel::nobody)
       continue;
-    const double change = part.beta_[k] - all.beta_[i] - time * all.rate_[i];
+    const double change = part.beta_[k] - all.beta_[i] - time * all.rates_.rate[i];
     if (change != 0) {
       moved.push_back(i);
       by.push_back(change);
@@ -242,29 +245,29 @@ void LocalWalk::take_over(PathWalker& all, PathWalker& part) {
     const std::size_t i = which[k];
     if (i == NearKernel::nobody)
       continue;
-    if (part.rate_[k] != all.rate_[i]) {
+    if (part.rates_.rate[k] != all.rates_.rate[i]) {
       changed.push_back(i);
-      by.push_back(part.rate_[k] - all.rate_[i]);
+      by.push_back(part.rates_.rate[k] - all.rates_.rate[i]);
     }
     all.beta_[i] = part.beta_[k];
     all.e_[i] = part.e_[k];
     all.lo_[i] = part.lo_[k];
     all.hi_[i] = part.hi_[k];
-    all.rate_[i] = part.rate_[k];
+    all.rates_.rate[i] = part.rates_.rate[k];
     all.place_[i] = part.place_[k];
     all.side_[i] = part.side_[k];
   }
-  all.n_moving_ = part.n_moving_;
-  all.rates_size_ = part.rates_size_;
-  if (all.n_moving_ == 0)
-    std::fill(all.h_.begin(), all.h_.end(), 0.0);
+  all.rates_.n_moving = part.rates_.n_moving;
+  all.rates_.size = part.rates_.size;
+  if (all.rates_.n_moving == 0)
+    std::fill(all.rates_.h.begin(), all.rates_.h.end(), 0.0);
   else
-    multiply_add(all.kernel_, changed, by, std::span(all.h_).first(all.n_));
+    multiply_add(all.kernel_, changed, by, std::span(all.rates_.h).first(all.n_));
   std::vector<std::uint32_t> members;
-  for (const std::uint32_t k : part.members_)
+  for (const std::uint32_t k : part.margin_.members)
     members.push_back(which[k]);
-  all.set_members(std::move(members));
-  all.is_carried_ = false;
+  all.margin_.assign(all.kernel_, std::move(members));
+  all.margin_.is_carried = false;
   all.tau_ = part.tau_;
   all.bias_ = part.bias_;
   all.moved_ += part.moved_;
@@ -296,26 +299,26 @@ PathWalker::PathWalker(const PathWalker& all, NearKernel& kernel)
   take(e_, all.e_);
   take(lo_, all.lo_);
   take(hi_, all.hi_);
-  take(h_, all.h_);
-  take(rate_, all.rate_);
+  take(rates_.h, all.rates_.h);
+  take(rates_.rate, all.rates_.rate);
   take(return_, all.return_);
-  take(origin_, all.origin_);
+  take(margin_.origin, all.margin_.origin);
   take(place_, all.place_);
   take(side_, all.side_);
   near_.far_rates = all.sum_of_rates() - sum_of_rates();
-  for (const std::uint32_t i : all.members_)
-    members_.push_back(place_of[i]);
-  rows_.resize(members_.size());
-  row_pointers_ = kernel.followed_rows(all.members_);
-  n_moving_ = all.n_moving_;
+  for (const std::uint32_t i : all.margin_.members)
+    margin_.members.push_back(place_of[i]);
+  margin_.rows.resize(margin_.members.size());
+  margin_.pointers = kernel.followed_rows(all.margin_.members);
+  rates_.n_moving = all.rates_.n_moving;
   tau_ = all.tau_;
   drive_begin_ = all.drive_begin_;
   walk_end_ = all.walk_end_;
   bias_ = all.bias_;
   sum_return_ = all.sum_return_;
-  sigma_ = all.sigma_;
+  margin_.sigma = all.margin_.sigma;
   scale_ = all.scale_;
-  rates_size_ = all.rates_size_;
+  rates_.size = all.rates_.size;
   target_scale_ = all.target_scale_;
   has_return_ = all.has_return_;
   n_idle_ = all.n_idle_;
@@ -338,8 +341,8 @@ std::size_t PathWalker::follow(std::size_t i) {
   }
   const std::size_t to = near_.kernel->follow(i);
   near_.followed.set_before(to, margin_of(i));
-  for (auto* v : {&lower_scale_, &upper_scale_, &c0_, &dc_, &beta_, &drive_end_, &e_, &h_, &rate_,
-                  &return_, &origin_})
+  for (auto* v : {&lower_scale_, &upper_scale_, &c0_, &dc_, &beta_, &drive_end_, &e_, &rates_.h,
+                  &rates_.rate, &return_, &margin_.origin})
     (*v)[to] = (*v)[i];
   de_[to] = 0; // its residual is the caller's to set
   side_[to] = side_[i];
@@ -365,7 +368,7 @@ bool PathWalker::needs_others(double step) const {
 Turn PathWalker::walk_part(double to, double horizon, const WalkLimits& limits) {
   const double end = tau_ + horizon;
   for (std::size_t k = 0; k < NearKernel::max_turns && tau_ < end; ++k) {
-    const bool is_seen = std::any_of(members_.begin(), members_.end(),
+    const bool is_seen = std::any_of(margin_.members.begin(), margin_.members.end(),
                                      [&](std::uint32_t i) { return i < followed_; });
     if (!is_seen || near_.is_lost || near_.needs_all || n_idle_ > max_idle ||
         must_end(limits.status, limits.max_events, limits.watch))

@@ -1,305 +1,66 @@
-// The moves of a path at one place: in and out of the margin set, and what ties ask for.
+#include "path/margin_set.hpp"
 
-#include "base/dispatch.hpp"
-#include "path/walker.hpp"
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
+#include <utility>
 
 namespace alphapath {
 
-namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-// A new member whose pivot, relative to its diagonal, is below this depends on the others. (Much
-// larger values exchange what should have entered, and the path leaves the optimum.)
-constexpr double least_pivot = 1e-13;
-// Below this the kernel is not positive semi-definite.
-constexpr double negative_pivot = -1e-8;
-// Parts of a null vector that are rounding, relative to its largest.
-constexpr double null_noise = 1e-11;
-// Where one instance of so many was driven, their weights may well be moved next.
-constexpr std::size_t many_driven = 8;
-// The random slack that breaks ties, relative to the scale of the targets.
-constexpr double ramp_slack = 1e-9;
-
-} // namespace
-
-double PathWalker::random() {
-  random_ ^= random_ << 13;
-  random_ ^= random_ >> 7;
-  random_ ^= random_ << 17;
-  return static_cast<double>(random_ >> 11) * 0x1p-53;
-}
-
-PathStatus PathWalker::enter(std::size_t i, bool at_hi) {
-  switch (place_[i]) {
-  case Place::outside:
-    side_[i] = at_hi ? -1 : 1;
-    beta_[i] = 0;
-    break;
-  case Place::above:
-    side_[i] = 1;
-    beta_[i] = upper_scale_[i] * weight(i);
-    break;
-  case Place::below:
-    side_[i] = -1;
-    beta_[i] = lower_scale_[i] * weight(i);
-    break;
-  default: // driven
-    beta_[i] = driven_beta(i);
-    break;
-  }
-  const double change = set_rate(i, 0);
-  e_[i] = margin_of(i);
-  de_[i] = 0;
-  set_place(i, Place::margin);
-  return insert(i, !at_hi, change);
-}
-
-/// The column that instance i, whose kernel row is given, would have in the factored matrix.
-std::span<const double> PathWalker::column_of(std::size_t i, const double* row,
-                                              std::span<const std::uint32_t> members) {
-  column_.resize(members.size());
-  for (std::size_t k = 0; k < members.size(); ++k)
-    column_[k] = block_value(row, i, members[k]);
+std::span<const double> MarginSet::column_of(std::size_t i, const double* row,
+                                             std::span<const std::uint32_t> others) {
+  column_.resize(others.size());
+  for (std::size_t k = 0; k < others.size(); ++k)
+    column_[k] = block_value(row, i, others[k]);
   return column_;
 }
 
-/// The margin set, in the order in which it is in the factor.
-void PathWalker::set_members(std::vector<std::uint32_t> members) {
-  std::vector<KernelRow> rows;
-  members_ = std::move(members);
-  row_pointers_.clear();
-  for (const std::uint32_t i : members_) {
-    rows.push_back(kernel_.row(i));
-    row_pointers_.push_back(static_cast<const double*>(rows.back().data));
+void MarginSet::assign(const KernelRows& kernel, std::vector<std::uint32_t> those) {
+  std::vector<KernelRow> pins;
+  members = std::move(those);
+  pointers.clear();
+  for (const std::uint32_t i : members) {
+    pins.push_back(kernel.row(i));
+    pointers.push_back(static_cast<const double*>(pins.back().data));
   }
-  rows_ = std::move(rows);
+  rows = std::move(pins);
 }
 
-/// `change`: of the rate of instance i, not in what the factor carries yet.
-PathStatus PathWalker::insert(std::size_t i, bool goes_up, double change) {
-  while (true) {
-    KernelRow pin = kernel_.row(i);
-    const double* row = static_cast<const double*>(pin.data);
-    const double pivot = factor_.try_insert(column_of(i, row, members_), block_value(row, i, i));
-    if (pivot > least_pivot) {
-      if (is_carried_ && change != 0) {
-        factor_.add_tried(-change, carried_shift(i, change));
-        carried_total_ -= model_.has_equality ? change : 0.0;
-      }
-      factor_.insert_tried(-h_[i] - return_[i] - origin_[i] * carried_total_);
-      members_.push_back(static_cast<std::uint32_t>(i));
-      row_pointers_.push_back(row);
-      rows_.push_back(std::move(pin));
-      ++counts_.n_updates;
-      return PathStatus::arrived;
-    }
-    if (pivot < negative_pivot)
-      return PathStatus::not_definite;
-    if (!exchange(i, row, goes_up)) {
-      is_carried_ = false;
-      return PathStatus::arrived;
-    }
+void MarginSet::append(std::size_t i, KernelRow pin) {
+  members.push_back(static_cast<std::uint32_t>(i));
+  pointers.push_back(static_cast<const double*>(pin.data));
+  rows.push_back(std::move(pin));
+}
+
+void MarginSet::clear() {
+  members.clear();
+  rows.clear();
+  pointers.clear();
+}
+
+void MarginSet::find_rows(const KernelRows& kernel) {
+  for (std::size_t k = 0; k < members.size(); ++k) {
+    rows[k] = kernel.row(members[k]);
+    pointers[k] = static_cast<const double*>(rows[k].data);
   }
 }
 
-/// Moves instance i and the margin set along the null vector, at fixed tau, until a member meets a
-/// bound and leaves (true: i may be tried again) or i meets one itself.
-bool PathWalker::exchange(std::size_t i, const double* row, bool goes_up) {
-  settle_residuals();
-  const std::size_t m = members_.size();
-  std::vector<double> z(m);
-  factor_.null_direction(z);
-  const double sign = goes_up ? 1.0 : -1.0;
-  double largest = 1;
-  for (double& value : z) {
-    value *= sign;
-    largest = std::max(largest, std::abs(value));
-  }
-  const Bounds own = bounds_of(i, side_[i]);
-  double step = std::max(goes_up ? own.upper - beta_[i] : beta_[i] - own.lower, 0.0);
-  std::size_t blocking = m;
-  for (std::size_t k = 0; k < m; ++k) {
-    if (std::abs(z[k]) <= null_noise * largest)
-      continue;
-    const Bounds b = bounds_of(members_[k], side_[members_[k]]);
-    const double beta = beta_[members_[k]];
-    const double room = std::max(z[k] > 0 ? b.upper - beta : beta - b.lower, 0.0);
-    if (room < step * std::abs(z[k])) {
-      step = room / std::abs(z[k]);
-      blocking = k;
-    }
-  }
-  ++counts_.n_exchanges;
-  if (step > 0) {
-    for (std::size_t k = 0; k < m; ++k) {
-      z[k] *= step;
-      beta_[members_[k]] += z[k];
-      moved_ += std::abs(z[k]);
-    }
-    beta_[i] += sign * step;
-    moved_ += step;
-    for (std::size_t at = 0; at < m; at += simd::max_rows_at_once)
-      add_rows<double>(row_pointers_.data() + at, z.data() + at,
-                       std::min(simd::max_rows_at_once, m - at), followed_, e_.data());
-    const double own_step = sign * step;
-    add_rows<double>(&row, &own_step, 1, followed_, e_.data());
-    if (model_.has_equality)
-      recentre_bias();
-  }
-  if (blocking < m) {
-    leave(blocking, z[blocking] > 0);
-    return true;
-  }
-  settle_at_bound(i, goes_up);
-  return false;
-}
-
-/// The null vector moves all residuals by one number; the bias takes it back.
-void PathWalker::recentre_bias() {
-  if (members_.empty())
-    return;
-  double shift = 0, n_seen = 0;
-  for (const std::uint32_t k : members_)
-    if (k < followed_) {
-      shift += margin_of(k) - e_[k];
-      ++n_seen;
-    }
-  if (n_seen == 0) {
-    near_.is_lost = true;
-    return;
-  }
-  shift /= n_seen;
-  bias_ += shift;
-  for (std::size_t k = 0; k < followed_; ++k)
-    e_[k] += shift;
-}
-
-/// beta_i exactly on a bound, its residual exactly on the margin, and no longer a member.
-void PathWalker::settle_at_bound(std::size_t i, bool at_upper) {
-  const Bounds b = bounds_of(i, side_[i]);
-  beta_[i] = at_upper ? b.upper : b.lower;
-  e_[i] = margin_of(i);
-  de_[i] = 0;
-  const bool at_zero = !is_one_piece(i) && at_upper == (side_[i] < 0);
-  set_place(i, at_zero ? Place::outside : at_upper ? Place::above : Place::below);
-  set_rate(i, rate_at_bound(i, at_upper));
-}
-
-double PathWalker::rate_at_bound(std::size_t i, bool at_upper) const {
-  const Bounds b = bounds_of(i, side_[i]);
-  return at_upper ? b.upper_rate : b.lower_rate;
-}
-
-void PathWalker::take_out(std::size_t position) {
-  factor_.remove(position);
+void MarginSet::take_out(std::size_t position) {
+  factor.remove(position);
   const auto at = static_cast<std::ptrdiff_t>(position);
-  members_.erase(members_.begin() + at);
-  rows_.erase(rows_.begin() + at);
-  row_pointers_.erase(row_pointers_.begin() + at);
-  ++counts_.n_updates;
+  members.erase(members.begin() + at);
+  rows.erase(rows.begin() + at);
+  pointers.erase(pointers.begin() + at);
 }
 
-void PathWalker::leave(std::size_t position, bool at_upper) {
-  const std::size_t i = follow(members_[position]);
-  const double rate = rate_at_bound(i, at_upper);
-  if (is_carried_ && rate != 0) {
-    factor_.add_column(position, -rate, carried_shift(i, rate));
-    carried_total_ -= model_.has_equality ? rate : 0.0;
+double MarginSet::solve(std::vector<double>& x, double total, bool has_equality) {
+  factor.carry(x);
+  is_carried = false;
+  if (!has_equality) {
+    factor.solve(x);
+    return 0;
   }
-  take_out(position);
-  settle_at_bound(i, at_upper);
-}
-
-/// With no margin member and a sum to keep, the bias moves at fixed tau until somebody meets the
-/// margin who can balance the bounded rates: upwards where these raise the sum (equation 3.14, with
-/// argmin over U and argmax over L). False where there is nobody.
-bool PathWalker::jump_bias(PathStatus& status) {
-  settle_residuals();
-  const double excess = sum_of_rates() - sum_return_;
-  const bool is_balanced = std::abs(excess) <= relative_noise * rates_size_;
-  double up = infinity, down = infinity;
-  std::size_t at_up = 0, at_down = 0;
-  for (std::size_t i = 0; i < n_; ++i) {
-    if (hi_[i] - e_[i] < up) {
-      up = hi_[i] - e_[i];
-      at_up = i;
-    }
-    if (e_[i] - lo_[i] < down) {
-      down = e_[i] - lo_[i];
-      at_down = i;
-    }
-  }
-  const bool goes_up = is_balanced ? up < down : excess > 0;
-  const double room = goes_up ? up : down;
-  if (room == infinity)
-    return is_balanced; // nobody ever: the bias may stay where it is
-  const double step = goes_up ? std::max(room, 0.0) : -std::max(room, 0.0);
-  bias_ += step;
-  for (double& e : e_)
-    e += step;
-  ++counts_.n_jumps;
-  status = enter(goes_up ? at_up : at_down, goes_up);
-  return true;
-}
-
-/// Breaks ties: members on a bound leave, and everybody at an end of its interval gets a random
-/// slack through the targets, which return to the true ones by the end of the walk.
-void PathWalker::ramp() {
-  settle_residuals();
-  ++counts_.n_ramps;
-  n_idle_ = 0;
-  for (std::size_t k = members_.size(); k-- > 0;) {
-    const Bounds b = bounds_of(members_[k], side_[members_[k]]);
-    const double beta = beta_[members_[k]];
-    if (beta <= b.lower || beta >= b.upper)
-      leave(k, beta >= b.upper);
-  }
-  const double slack = ramp_slack * target_scale_;
-  const double time_left = walk_end_ - tau_;
-  for (std::size_t i = 0; i < n_; ++i) {
-    double shift = 0;
-    if (e_[i] - lo_[i] < slack)
-      shift = (1 + random()) * slack;
-    if (hi_[i] - e_[i] < slack)
-      shift = shift > 0 ? 0 : -(1 + random()) * slack;
-    e_[i] += shift;
-    return_[i] -= shift / time_left;
-  }
-  has_return_ = true;
-  is_carried_ = false;
-}
-
-/// The end of a walk: what was driven is there, and what has no weight left is absent.
-void PathWalker::arrive() {
-  std::fill(return_.begin(), return_.end(), 0.0);
-  has_return_ = is_carried_ = false;
-  sum_return_ = 0;
-  if (many_driven * driven_.size() > n_)
-    keep_rates();
-  std::erase_if(driven_, [&](std::size_t i) { return place_[i] != Place::driven; });
-  set_rates(driven_, std::vector<double>(driven_.size(), 0.0));
-  for (const std::size_t i : driven_) {
-    beta_[i] = drive_end_[i];
-    if (drive_end_[i] == 0)
-      set_place(i, Place::absent);
-    else
-      set_place(i, side_[i] > 0 ? Place::above : Place::below);
-  }
-  driven_.clear();
-  for (std::size_t k = members_.size(); k-- > 0;)
-    if (!(weight(members_[k]) > 0))
-      leave(k, true);
-  for (std::size_t i = 0; i < n_; ++i)
-    if (place_[i] != Place::absent && !(weight(i) > 0)) {
-      set_rate(i, 0);
-      beta_[i] = 0;
-      set_place(i, Place::absent);
-    }
+  double shift = factor.solve_bordered(x, total) + sigma * total;
+  for (std::size_t k = 0; k < members.size(); ++k)
+    shift -= origin[members[k]] * x[k];
+  return shift;
 }
 
 } // namespace alphapath

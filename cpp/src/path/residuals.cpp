@@ -29,32 +29,32 @@ void PathWalker::order_members() {
     return std::min(b.upper - beta_[i], beta_[i] - b.lower);
   };
   std::vector<std::pair<double, std::uint32_t>> order;
-  for (const std::uint32_t i : members_)
+  for (const std::uint32_t i : margin_.members)
     order.emplace_back(-room(i), i);
   std::sort(order.begin(), order.end());
   std::vector<std::uint32_t> members;
   for (const auto& [_, i] : order)
     members.push_back(i);
-  set_members(std::move(members));
+  margin_.assign(kernel_, std::move(members));
 }
 
 PathStatus PathWalker::build_factor() {
   updates_at_refresh_ = counts_.n_updates;
-  is_carried_ = false;
-  const std::size_t m = members_.size();
+  margin_.is_carried = false;
+  const std::size_t m = margin_.members.size();
   order_members();
-  const bool is_sound = factor_.assign(m, least_start_pivot, [&](std::size_t c, double* out) {
-    for (std::size_t r = c; r < m; ++r)
-      out[r] = block_value(row_of(c), members_[c], members_[r]);
-  });
+  const bool is_sound =
+      margin_.factor.assign(m, least_start_pivot, [&](std::size_t c, double* out) {
+        for (std::size_t r = c; r < m; ++r)
+          out[r] = margin_.block_value(margin_.row_of(c), margin_.members[c], margin_.members[r]);
+      });
   if (is_sound)
     return PathStatus::arrived;
   // Some depend on others: one by one, and those that do move to a bound.
   std::vector<std::uint32_t> queue;
-  std::swap(queue, members_);
-  rows_.clear();
-  row_pointers_.clear();
-  factor_.clear();
+  std::swap(queue, margin_.members);
+  margin_.clear();
+  margin_.factor.clear();
   for (const std::uint32_t i : queue) {
     const PathStatus status = insert(i, beta_[i] > 0, 0.0);
     if (status != PathStatus::arrived)
@@ -66,7 +66,7 @@ PathStatus PathWalker::build_factor() {
 
 /// Counted from where it is 0: what was added may still be small beside its end.
 double PathWalker::driven_beta(std::size_t i) const {
-  return rate_[i] * (drive_end_[i] == 0 ? tau_ - 1 : tau_ - drive_begin_);
+  return rates_.rate[i] * (drive_end_[i] == 0 ? tau_ - 1 : tau_ - drive_begin_);
 }
 
 /// The beta of an instance at a bound.
@@ -109,7 +109,7 @@ BoxRounding PathWalker::rounding_of_betas() const {
 void PathWalker::finish_betas() {
   settle_betas();
   const BoxRounding rounding = rounding_of_betas();
-  for (const std::uint32_t i : members_)
+  for (const std::uint32_t i : margin_.members)
     beta_[i] = rounding.snap(boxed(i));
 }
 
@@ -182,19 +182,20 @@ void PathWalker::compute_residuals() {
 /// beside the margin set, and K beta follows from h and the margin set's rows.
 void PathWalker::compute_products() {
   moved_ = 0;
-  multiply_rates();
+  margin_.is_carried = false;
+  rates_.multiply(kernel_);
   settle_betas();
   for (std::size_t i = 0; i < n_; ++i)
-    if (place_[i] != Place::margin && beta_[i] != tau_ * rate_[i])
+    if (place_[i] != Place::margin && beta_[i] != tau_ * rates_.rate[i])
       return compute_residuals();
   for (std::size_t i = 0; i < n_; ++i)
-    e_[i] = tau_ * h_[i] + bias_ - target_[i];
+    e_[i] = tau_ * rates_.h[i] + bias_ - target_[i];
   std::vector<double> coefficients;
-  for (const std::uint32_t i : members_)
+  for (const std::uint32_t i : margin_.members)
     coefficients.push_back(beta_[i]);
-  for (std::size_t at = 0; at < members_.size(); at += simd::max_rows_at_once)
-    add_rows<double>(row_pointers_.data() + at, coefficients.data() + at,
-                     std::min(simd::max_rows_at_once, members_.size() - at), n_, e_.data());
+  for (std::size_t at = 0; at < margin_.members.size(); at += simd::max_rows_at_once)
+    add_rows<double>(margin_.pointers.data() + at, coefficients.data() + at,
+                     std::min(simd::max_rows_at_once, margin_.members.size() - at), n_, e_.data());
 }
 
 void PathWalker::renew(PathStatus& status) {
@@ -212,11 +213,11 @@ void PathWalker::renew(PathStatus& status) {
 /// Everybody gets a target with which it is optimal where it is; the difference goes back, evenly,
 /// by the end of the walk. Differences of rounding size are left: they would make ties of noise.
 void PathWalker::hand_drift_to_targets() {
-  needs_correction_ = is_carried_ = false;
+  needs_correction_ = margin_.is_carried = false;
   const double floor = rounding_floor();
   const double time_left = walk_end_ - tau_;
   if (model_.has_equality) {
-    if (!members_.empty()) {
+    if (!margin_.members.empty()) {
       recentre_bias();
     } else {
       double least = -infinity, most = infinity;

@@ -20,8 +20,6 @@ constexpr std::size_t n_origins_tried = 16;
 constexpr std::int64_t updates_between_refreshes = 400;
 // A residual of the linear solve, relative to its terms, at which the factor is no longer trusted.
 constexpr double unsound_residual = 1e-11;
-// Turns through which the half-solved right-hand side is carried before it is computed anew.
-constexpr int turns_carried = 64;
 
 } // namespace
 
@@ -34,23 +32,19 @@ void PathWalker::grow() {
   n_ = kernel_.size();
   followed_ = width_ = kernel_.stride();
   for (auto* v : {&target_, &lower_scale_, &upper_scale_, &c0_, &dc_, &beta_, &drive_end_, &e_,
-                  &de_, &h_, &rate_, &return_, &origin_})
+                  &de_, &rates_.h, &rates_.rate, &return_, &margin_.origin})
     v->resize(width_, 0.0);
   lo_.resize(width_, -infinity);
   hi_.resize(width_, infinity);
   place_.resize(width_, Place::absent);
   side_.resize(width_, 1);
-  // The rows of a kernel that grew are elsewhere now.
-  for (std::size_t k = 0; k < members_.size(); ++k) {
-    rows_[k] = kernel_.row(members_[k]);
-    row_pointers_[k] = static_cast<const double*>(rows_[k].data);
-  }
+  margin_.find_rows(kernel_);
 }
 
 void PathWalker::define(std::span<const std::size_t> instances, std::span<const double> targets,
                         std::span<const double> lower_scale, std::span<const double> upper_scale) {
   settle_betas();
-  last_h_.clear(); // a slot may hold another instance now
+  rates_.forget(); // a slot may hold another instance now
   const bool is_begun =
       std::any_of(beta_.begin(), beta_.end(), [](double beta) { return beta != 0; });
   for (std::size_t k = 0; k < instances.size(); ++k) {
@@ -71,7 +65,7 @@ void PathWalker::define(std::span<const std::size_t> instances, std::span<const 
   scale_ = 0;
   for (std::size_t i = 0; i < n_; ++i) {
     target_scale_ = std::max(target_scale_, std::abs(target_[i]));
-    scale_ = std::max(scale_, std::abs(kernel_.diagonal()[i] - 2 * origin_[i]));
+    scale_ = std::max(scale_, std::abs(kernel_.diagonal()[i] - 2 * margin_.origin[i]));
   }
   if (target_scale_ == 0)
     target_scale_ = 1;
@@ -100,7 +94,7 @@ void PathWalker::set_place(std::size_t i, Place place) {
 /// definite only on sum = 0, and one stored about a far origin loses digits.
 void PathWalker::choose_origin() {
   if (!model_.has_equality || model_.is_centred) {
-    std::fill(origin_.begin(), origin_.end(), 0.0);
+    std::fill(margin_.origin.begin(), margin_.origin.end(), 0.0);
   } else {
     double least = infinity;
     std::size_t chosen = 0;
@@ -118,39 +112,34 @@ void PathWalker::choose_origin() {
     const KernelRow pin = kernel_.row(chosen);
     const double* row = static_cast<const double*>(pin.data);
     for (std::size_t i = 0; i < n_; ++i)
-      origin_[i] = row[i] - kernel_.diagonal()[chosen] / 2;
+      margin_.origin[i] = row[i] - kernel_.diagonal()[chosen] / 2;
   }
   double sum = 0;
   std::size_t n_used = 0;
   scale_ = 0;
   for (std::size_t i = 0; i < n_; ++i) {
-    const double own = kernel_.diagonal()[i] - 2 * origin_[i];
+    const double own = kernel_.diagonal()[i] - 2 * margin_.origin[i];
     scale_ = std::max(scale_, own);
     if (place_[i] != Place::absent) {
       sum += own;
       ++n_used;
     }
   }
-  sigma_ = 0;
+  margin_.sigma = 0;
   if (model_.has_equality)
-    sigma_ = n_used > 0 && sum > 0 ? sum / static_cast<double>(n_used) : 1.0;
+    margin_.sigma = n_used > 0 && sum > 0 ? sum / static_cast<double>(n_used) : 1.0;
 }
 
 PathStatus PathWalker::start(std::span<const double> beta, std::span<const double> weights) {
   std::copy(beta.begin(), beta.end(), beta_.begin());
   std::copy(weights.begin(), weights.end(), c0_.begin());
   std::fill(dc_.begin(), dc_.end(), 0.0);
-  std::fill(rate_.begin(), rate_.end(), 0.0);
-  std::fill(h_.begin(), h_.end(), 0.0);
+  rates_.clear();
   std::fill(return_.begin(), return_.end(), 0.0);
-  rates_size_ = 0;
-  n_moving_ = 0;
   has_return_ = false;
   has_moving_bounds_ = false;
   tau_ = bias_ = 0;
-  members_.clear();
-  rows_.clear();
-  row_pointers_.clear();
+  margin_.clear();
   driven_.clear();
   for (std::size_t i = 0; i < n_; ++i) {
     const double lower = lower_scale_[i] * weights[i], upper = upper_scale_[i] * weights[i];
@@ -164,9 +153,7 @@ PathStatus PathWalker::start(std::span<const double> beta, std::span<const doubl
     else
       set_place(i, Place::margin);
     if (place_[i] == Place::margin) {
-      members_.push_back(static_cast<std::uint32_t>(i));
-      rows_.push_back(kernel_.row(i));
-      row_pointers_.push_back(static_cast<const double*>(rows_.back().data));
+      margin_.append(i, kernel_.row(i));
     }
   }
   choose_origin();
@@ -178,26 +165,27 @@ PathStatus PathWalker::start(std::span<const double> beta, std::span<const doubl
 
 void PathWalker::aim(std::span<const double> c0, std::span<const double> dc, double from) {
   settle_betas();
-  if (n_moving_ > 0)
-    keep_rates();
+  if (rates_.n_moving > 0)
+    rates_.keep();
   tau_ = from;
   std::copy(c0.begin(), c0.end(), c0_.begin());
   std::copy(dc.begin(), dc.end(), dc_.begin());
   has_moving_bounds_ = std::any_of(dc.begin(), dc.end(), [](double rate) { return rate != 0; });
   for (std::size_t i = 0; i < n_; ++i) {
-    rate_[i] = 0;
+    rates_.rate[i] = 0;
     if (place_[i] == Place::absent && dc[i] > 0) {
       const bool rises = e_[i] < -model_.epsilon && upper_scale_[i] > 0;
       const bool falls = e_[i] > model_.epsilon && lower_scale_[i] < 0;
       set_place(i, rises ? Place::above : falls ? Place::below : Place::outside);
     }
     if (place_[i] == Place::above)
-      rate_[i] = upper_scale_[i] * dc[i];
+      rates_.rate[i] = upper_scale_[i] * dc[i];
     else if (place_[i] == Place::below)
-      rate_[i] = lower_scale_[i] * dc[i];
+      rates_.rate[i] = lower_scale_[i] * dc[i];
   }
-  if (!has_moving_bounds_ || !scale_rates())
-    multiply_rates();
+  margin_.is_carried = false;
+  if (!has_moving_bounds_ || !rates_.scale(kernel_))
+    rates_.multiply(kernel_);
 }
 
 bool PathWalker::can_drive(std::span<const std::size_t> adds, std::span<const double> weights,
@@ -249,8 +237,8 @@ void PathWalker::drive(std::span<const std::size_t> adds, std::span<const double
   for (const std::size_t i : removes) {
     settle_beta(i);
     if (place_[i] == Place::margin)
-      take_out(static_cast<std::size_t>(std::find(members_.begin(), members_.end(), i) -
-                                        members_.begin()));
+      take_out(static_cast<std::size_t>(
+          std::find(margin_.members.begin(), margin_.members.end(), i) - margin_.members.begin()));
     c0_[i] = dc_[i] = drive_end_[i] = 0;
     set_place(i, beta_[i] == 0 ? Place::absent : Place::driven);
     move(i, -beta_[i] / time);
@@ -269,66 +257,12 @@ PathWalker::Bounds PathWalker::bounds_of(std::size_t i, double side) const {
 }
 
 double PathWalker::sum_of_rates() const {
-  return near_.far_rates + ALPHAPATH_DISPATCH(sum_of)(rate_.data(), width_);
+  return near_.far_rates + ALPHAPATH_DISPATCH(sum_of)(rates_.rate.data(), width_);
 }
 
 /// Whether nothing moves: no beta, no bound, no target.
 bool PathWalker::is_still() const {
-  return n_moving_ == 0 && !has_moving_bounds_ && !has_return_ && sum_return_ == 0;
-}
-
-/// The rates of betas, bias and residuals, and the first residual that leaves its interval before
-/// `limit`.
-void PathWalker::find_direction(double limit) {
-  const std::size_t m = members_.size();
-  dbias_ = 0;
-  dbeta_.resize(m);
-  direction_size_ = rates_size_;
-  if (m > 0) {
-    // Where rates became small, what is carried has the rounding of larger ones.
-    is_carried_ &= n_carried_ < turns_carried && rates_size_ >= carried_size_ / 2;
-    double total = 0;
-    if (model_.has_equality)
-      total = is_carried_ ? carried_total_ : sum_return_ - sum_of_rates();
-    if (!is_carried_) {
-      for (std::size_t k = 0; k < m; ++k) {
-        const std::size_t i = members_[k];
-        dbeta_[k] = -h_[i] - return_[i] - origin_[i] * total;
-      }
-      factor_.carry(dbeta_);
-      is_carried_ = true;
-      carried_total_ = total;
-      carried_size_ = rates_size_;
-      n_carried_ = 0;
-    }
-    ++n_carried_;
-    if (model_.has_equality)
-      dbias_ = factor_.solve_bordered(dbeta_, total) + sigma_ * total;
-    else
-      factor_.solve(dbeta_);
-    const simd::PickedSums sums =
-        ALPHAPATH_DISPATCH(sum_picked)(origin_.data(), members_.data(), dbeta_.data(), m);
-    dbias_ -= sums.product;
-    direction_size_ += sums.size;
-  }
-  find_crossing(limit);
-}
-
-/// The rates of residuals, and who leaves its interval first, by the rates of betas and bias.
-void PathWalker::find_crossing(double limit) {
-  const std::size_t m = members_.size();
-  noise_ = relative_noise * scale_ * direction_size_;
-  crossing_ = ALPHAPATH_DISPATCH(sweep)({h_.data(), has_return_ ? return_.data() : nullptr, dbias_,
-                                         row_pointers_.data(), dbeta_.data(), m},
-                                        std::exchange(step_left_, 0.0), intervals(), followed_,
-                                        noise_, limit, de_.data());
-  // Of members that are not followed the rate stays 0.
-  residual_noise_ = ALPHAPATH_DISPATCH(largest_picked)(de_.data(), members_.data(), m);
-  beta_noise_ = m > 0 ? relative_noise * direction_size_ : 0.0;
-  noise_ = std::max(noise_, 8 * residual_noise_);
-  if (crossing_.speed <= noise_)
-    crossing_ =
-        ALPHAPATH_DISPATCH(first_crossing)(intervals(), de_.data(), followed_, noise_, limit);
+  return rates_.n_moving == 0 && !has_moving_bounds_ && !has_return_ && sum_return_ == 0;
 }
 
 PathWalker::Event PathWalker::next_event(double limit) const {
@@ -336,7 +270,7 @@ PathWalker::Event PathWalker::next_event(double limit) const {
   event.step = limit;
   double best_rate = 0;
   // Most are out of reach, which takes no division to see.
-  double reach = std::min(limit, crossing_.step) * (1 + relative_noise);
+  double reach = std::min(limit, direction_.crossing.step) * (1 + relative_noise);
   const auto consider = [&](std::size_t k, double room, double rate, bool is_up) {
     const double step = std::max(room, 0.0) / rate;
     if (step > event.step ||
@@ -346,28 +280,29 @@ PathWalker::Event PathWalker::next_event(double limit) const {
     reach = std::min(reach, step * (1 + relative_noise));
     best_rate = rate;
   };
-  for (std::size_t k = 0; k < members_.size(); ++k) {
-    const std::size_t i = members_[k];
+  for (std::size_t k = 0; k < margin_.members.size(); ++k) {
+    const std::size_t i = margin_.members[k];
     const Bounds b = bounds_of(i, side_[i]);
-    const double up = dbeta_[k] - b.upper_rate, down = b.lower_rate - dbeta_[k];
+    const double up = direction_.beta[k] - b.upper_rate, down = b.lower_rate - direction_.beta[k];
     const double above = b.upper - beta_[i], below = beta_[i] - b.lower;
-    if ((up > beta_noise_) & (above <= reach * up))
+    if ((up > direction_.beta_noise) & (above <= reach * up))
       consider(k, above, up, true);
-    if ((down > beta_noise_) & (below <= reach * down))
+    if ((down > direction_.beta_noise) & (below <= reach * down))
       consider(k, below, down, false);
   }
-  if (!(crossing_.step < event.step))
+  if (!(direction_.crossing.step < event.step))
     return event;
-  return {Event::enters, crossing_.step, crossing_.index, 0, de_[crossing_.index] > 0};
+  return {Event::enters, direction_.crossing.step, direction_.crossing.index, 0,
+          de_[direction_.crossing.index] > 0};
 }
 
 /// Residuals follow in the next pass over them.
 void PathWalker::advance(double step) {
   step_left_ = step;
-  moved_ += step * direction_size_;
-  for (std::size_t k = 0; k < members_.size(); ++k)
-    beta_[members_[k]] += step * dbeta_[k];
-  bias_ += step * dbias_;
+  moved_ += step * direction_.size;
+  for (std::size_t k = 0; k < margin_.members.size(); ++k)
+    beta_[margin_.members[k]] += step * direction_.beta[k];
+  bias_ += step * direction_.bias;
   tau_ += step;
 }
 
@@ -426,7 +361,7 @@ PathStatus PathWalker::walk_past(std::span<const double> stops, std::int64_t eve
     const bool must_stop =
         has_return_ || sum_return_ != 0 || counts_.n_events - n_before >= events_alone;
     to = must_stop ? walk_end_ : stops.back();
-    if (members_.empty() && model_.has_equality && !jump_bias(status))
+    if (margin_.members.empty() && model_.has_equality && !jump_bias(status))
       return PathStatus::unbounded;
     Turn turn = Turn::goes_on;
     if (!local_walk_.take_rates())
@@ -451,7 +386,7 @@ PathStatus PathWalker::walk_past(std::span<const double> stops, std::int64_t eve
 /// One direction followed to its event, and that done.
 Turn PathWalker::take_turn(double to, PathStatus& status) {
   find_direction(to - tau_);
-  if (residual_noise_ > unsound_residual * scale_ * direction_size_ &&
+  if (direction_.residual_noise > unsound_residual * scale_ * direction_.size &&
       counts_.n_updates > updates_at_refresh_)
     return Turn::needs_renewal;
   Event event = next_event(to - tau_);
@@ -464,7 +399,8 @@ Turn PathWalker::take_turn(double to, PathStatus& status) {
     event = next_event(to - tau_);
   }
   if (near_.kernel != nullptr && event.kind != Event::none) {
-    const std::size_t i = event.kind == Event::enters ? event.instance : members_[event.position];
+    const std::size_t i =
+        event.kind == Event::enters ? event.instance : margin_.members[event.position];
     kernel_.prefetch({&i, 1});
   }
   if (tau_ + event.step > tau_) {

@@ -20,9 +20,10 @@
 #pragma once
 
 #include "base/interrupt.hpp"
-#include "factor/margin_set_factor.hpp"
 #include "kernel/kernel_rows.hpp"
 #include "path/local_walk.hpp"
+#include "path/margin_set.hpp"
+#include "path/rates.hpp"
 #include "path/record.hpp"
 #include "problem/quality.hpp"
 #include "simd/path_loops.hpp"
@@ -93,7 +94,7 @@ public:
     return beta_;
   }
   const std::vector<Place>& places() const { return place_; }
-  std::size_t n_margin() const { return members_.size(); }
+  std::size_t n_margin() const { return margin_.members.size(); }
   double rounding_floor() const;
   /// What residuals may have lost, since they were computed, to betas that moved on.
   double past_rounding() const;
@@ -130,8 +131,6 @@ private:
 
   // walker.cpp
   Turn take_turn(double to, PathStatus& status);
-  void find_direction(double limit);
-  void find_crossing(double limit);
   Event next_event(double limit) const;
   void advance(double step);
   void settle_residuals();
@@ -146,7 +145,7 @@ private:
   bool needs_others(double step) const;
   Turn walk_part(double to, double horizon, const WalkLimits& limits);
 
-  // margin_set.cpp
+  // moves.cpp
   PathStatus enter(std::size_t i, bool at_hi);
   PathStatus insert(std::size_t i, bool goes_up, double change);
   bool exchange(std::size_t i, const double* row, bool goes_up);
@@ -154,33 +153,23 @@ private:
   void settle_at_bound(std::size_t i, bool at_upper);
   double rate_at_bound(std::size_t i, bool at_upper) const;
   void take_out(std::size_t position);
-  std::span<const double> column_of(std::size_t i, const double* row,
-                                    std::span<const std::uint32_t> members);
-  void set_members(std::vector<std::uint32_t> members);
   void leave(std::size_t position, bool at_upper);
   bool jump_bias(PathStatus& status);
   void ramp();
   void arrive();
 
-  // In twice the precision.
+  // direction.cpp
+  double set_rate(std::size_t i, double rate);
+  void set_rates(std::span<const std::size_t> instances, std::span<const double> rates);
+  void find_direction(double limit);
+  void find_crossing(double limit);
   void correct_members();
-  double solve_for(double total);
   bool needs_refinement(double step) const;
   void refine_direction(double limit);
 
   // walker.cpp
   void set_place(std::size_t i, Place place);
   void choose_origin();
-
-  // direction.cpp
-  double set_rate(std::size_t i, double rate);
-  double carried_shift(std::size_t i, double change) const;
-  void set_rates(std::span<const std::size_t> instances, std::span<const double> rates);
-  double count_rate(std::size_t i, double rate);
-  bool stand_still();
-  void keep_rates();
-  void multiply_rates();
-  bool scale_rates();
 
   // residuals.cpp
   void order_members();
@@ -204,12 +193,6 @@ private:
   double weight(std::size_t i) const { return c0_[i] + tau_ * dc_[i]; }
   Bounds bounds_of(std::size_t i, double beta_side) const;
   double margin_of(std::size_t i) const { return side_[i] > 0 ? -model_.epsilon : model_.epsilon; }
-  double block_value(const double* row, std::size_t own, std::size_t other) const {
-    return row[other] - origin_[own] - origin_[other] + sigma_;
-  }
-  const double* row_of(std::size_t position) const {
-    return static_cast<const double*>(rows_[position].data);
-  }
   simd::Intervals intervals() { return {e_.data(), lo_.data(), hi_.data()}; }
   double sum_of_rates() const;
   bool is_still() const;
@@ -217,43 +200,29 @@ private:
 
   const KernelRows& kernel_;
   PathModel model_;
-  std::size_t n_moving_ = 0;      // rates that are not 0
   std::size_t n_ = 0, width_ = 0; // width_: n_ rounded up, the length of the vectors
   std::size_t followed_ = 0;      // the first so many have their residuals kept up to date
   // One value an instance.
   AlignedVector<double> target_, lower_scale_, upper_scale_, c0_, dc_;
   AlignedVector<double> beta_; // of margin members; of the others as of settle_betas
-  AlignedVector<double> drive_end_, e_, de_, lo_, hi_, h_, rate_, return_;
-  AlignedVector<double> origin_;
-  AlignedVector<double> last_rate_, last_h_; // of the last walk that weights moved; may be empty
+  AlignedVector<double> drive_end_, e_, de_, lo_, hi_, return_;
   std::vector<Place> place_;
   std::vector<std::int8_t> side_; // the half of the box a margin or driven instance is in
-  // One value a margin member.
-  std::vector<std::uint32_t> members_;
-  std::vector<KernelRow> rows_;
-  std::vector<double> dbeta_;
-  std::vector<const double*> row_pointers_;
-  std::vector<double> column_;
 
   std::vector<std::size_t> driven_;
   NearPart near_; // where this is a part
   LocalWalk local_walk_;
-  MarginSetFactor factor_;
+  MarginSet margin_;
+  Rates rates_;
+  Direction direction_;
   double step_left_ = 0; // that e has not gone along de yet
   double moved_ = 0;     // |betas| that went through e since it was computed
-  double tau_ = 0, walk_end_ = 0, bias_ = 0, dbias_ = 0;
+  double tau_ = 0, walk_end_ = 0, bias_ = 0;
   double drive_begin_ = 0; // tau where driving began
   double sum_return_ = 0;  // rate at which a defect of sum(beta) is returned
-  double sigma_ = 0, scale_ = 0, rates_size_ = 0, direction_size_ = 0, noise_ = 0, beta_noise_ = 0,
-         residual_noise_ = 0;
+  double scale_ = 0;       // of kernel values about the origin
   double target_scale_ = 1;
-  simd::Crossing crossing_{}; // of the direction
   bool has_return_ = false, needs_correction_ = false, has_moving_bounds_ = false;
-  // Whether the factor carries the right-hand side of the present rates, and since how many turns.
-  bool is_carried_ = false;
-  int n_carried_ = 0;
-  double carried_total_ = 0; // that its solution sums to
-  double carried_size_ = 0;  // of the rates when it was computed
   std::int64_t n_idle_ = 0, updates_at_refresh_ = 0;
   std::uint64_t random_ = 0x9E3779B97F4A7C15u;
   PathCounts counts_;
