@@ -78,7 +78,7 @@ void PathWalker::write_piece(double step) {
   const BoxRounding rounding = rounding_of_betas();
   std::vector<double> low(n_), low_rate(n_), high(n_), high_rate(n_);
   for (std::size_t i = 0; i < n_; ++i) {
-    double lo = lo_[i], hi = hi_[i];
+    double lo = residuals_.lo[i], hi = residuals_.hi[i];
     if (place_[i] == Place::margin) {
       const double beta = rounding.snap(boxed(i));
       const bool may_rise = beta < upper_scale_[i] * weight(i);
@@ -87,10 +87,10 @@ void PathWalker::write_piece(double step) {
       lo = may_rise ? (kink == 0 ? -model_.epsilon : kink) : -infinity;
       hi = may_fall ? (kink == 0 ? model_.epsilon : kink) : infinity;
     }
-    low[i] = lo - e_[i];
-    low_rate[i] = -de_[i];
-    high[i] = e_[i] - hi; // minus the end, so that both are upper envelopes
-    high_rate[i] = de_[i];
+    low[i] = lo - residuals_.e[i];
+    low_rate[i] = -residuals_.rate[i];
+    high[i] = residuals_.e[i] - hi; // minus the end, so that both are upper envelopes
+    high_rate[i] = residuals_.rate[i];
   }
   const double shortest = 1e-12 * step;
   for (double at = 0; at < step;) {
@@ -114,12 +114,13 @@ void PathWalker::write_part(double at, double end, double shift, double shift_ra
   if (near_.kernel != nullptr) {
     for (std::size_t k = 0; k < margin_.members.size(); ++k)
       members[k] = near_.kernel->which()[members[k]];
-    near_.followed.add(e_.data(), followed_);
+    near_.followed.add(residuals_.e.data(), residuals_.n_followed);
   }
   for (std::size_t k = 0; k < margin_.members.size(); ++k)
     beta[k] = beta_[margin_.members[k]] + at * direction_.beta[k];
   if (recorder_.has_scores())
-    recorder_.write_scores({tau_, at, end, shift, shift_rate}, {e_, de_, target_});
+    recorder_.write_scores({tau_, at, end, shift, shift_rate},
+                           {residuals_.e, residuals_.rate, target_});
 }
 
 } // namespace alphapath

@@ -68,7 +68,7 @@ void PathWalker::find_direction(double limit) {
     if (!margin_.is_carried) {
       for (std::size_t k = 0; k < m; ++k) {
         const std::size_t i = margin_.members[k];
-        direction_.beta[k] = -rates_.h[i] - return_[i] - margin_.origin[i] * total;
+        direction_.beta[k] = -rates_.h[i] - residuals_.give_back[i] - margin_.origin[i] * total;
       }
       margin_.factor.carry(direction_.beta);
       margin_.is_carried = true;
@@ -95,17 +95,19 @@ void PathWalker::find_crossing(double limit) {
   const std::size_t m = margin_.members.size();
   direction_.noise = relative_noise * scale_ * direction_.size;
   direction_.crossing = ALPHAPATH_DISPATCH(sweep)(
-      {rates_.h.data(), has_return_ ? return_.data() : nullptr, direction_.bias,
+      {rates_.h.data(), has_return_ ? residuals_.give_back.data() : nullptr, direction_.bias,
        margin_.pointers.data(), direction_.beta.data(), m},
-      std::exchange(step_left_, 0.0), intervals(), followed_, direction_.noise, limit, de_.data());
+      std::exchange(residuals_.step_left, 0.0), residuals_.intervals(), residuals_.n_followed,
+      direction_.noise, limit, residuals_.rate.data());
   // Of members that are not followed the rate stays 0.
   direction_.residual_noise =
-      ALPHAPATH_DISPATCH(largest_picked)(de_.data(), margin_.members.data(), m);
+      ALPHAPATH_DISPATCH(largest_picked)(residuals_.rate.data(), margin_.members.data(), m);
   direction_.beta_noise = m > 0 ? relative_noise * direction_.size : 0.0;
   direction_.noise = std::max(direction_.noise, 8 * direction_.residual_noise);
   if (direction_.crossing.speed <= direction_.noise)
-    direction_.crossing = ALPHAPATH_DISPATCH(first_crossing)(intervals(), de_.data(), followed_,
-                                                             direction_.noise, limit);
+    direction_.crossing =
+        ALPHAPATH_DISPATCH(first_crossing)(residuals_.intervals(), residuals_.rate.data(),
+                                           residuals_.n_followed, direction_.noise, limit);
 }
 
 /// Moves the margin set so that its residuals are on the margin to twice the precision, where
@@ -122,8 +124,8 @@ void PathWalker::correct_members() {
   direction_.beta.resize(m);
   for (std::size_t k = 0; k < m; ++k) {
     const std::size_t i = margin_.members[k];
-    e_[i] = dot(margin_.row_of(k), beta_.data(), width_, bias_ - target_[i]);
-    direction_.beta[k] = margin_of(i) - e_[i] - margin_.origin[i] * total;
+    residuals_.e[i] = dot(margin_.row_of(k), beta_.data(), width_, bias_ - target_[i]);
+    direction_.beta[k] = margin_of(i) - residuals_.e[i] - margin_.origin[i] * total;
   }
   const double shift = margin_.solve(direction_.beta, total, model_.has_equality);
   for (std::size_t k = 0; k < m; ++k) {
@@ -135,19 +137,21 @@ void PathWalker::correct_members() {
   bias_ += shift;
   for (std::size_t k = 0; k < m; ++k)
     beta_[margin_.members[k]] += direction_.beta[k];
-  for (double& e : e_)
+  for (double& e : residuals_.e)
     e += shift;
   for (std::size_t at = 0; at < m; at += simd::max_rows_at_once)
     add_rows<double>(margin_.pointers.data() + at, direction_.beta.data() + at,
-                     std::min(simd::max_rows_at_once, m - at), width_, e_.data());
+                     std::min(simd::max_rows_at_once, m - at), width_, residuals_.e.data());
   for (const std::uint32_t i : margin_.members)
-    e_[i] = margin_of(i);
+    residuals_.e[i] = margin_of(i);
   for (std::size_t i = 0; i < n_; ++i) {
     if (place_[i] == Place::margin ||
-        std::min(hi_[i] - e_[i], e_[i] - lo_[i]) > roundings_near * floor)
+        std::min(residuals_.hi[i] - residuals_.e[i], residuals_.e[i] - residuals_.lo[i]) >
+            roundings_near * floor)
       continue;
     const KernelRow pin = kernel_.row(i);
-    e_[i] = dot(static_cast<const double*>(pin.data), beta_.data(), width_, bias_ - target_[i]);
+    residuals_.e[i] =
+        dot(static_cast<const double*>(pin.data), beta_.data(), width_, bias_ - target_[i]);
   }
 }
 
@@ -170,7 +174,7 @@ void PathWalker::refine_direction(double limit) {
   for (std::size_t k = 0; k < m; ++k) {
     const std::size_t i = margin_.members[k];
     direction_.beta[k] =
-        -dot(margin_.row_of(k), rates.data(), width_, direction_.bias + return_[i]) -
+        -dot(margin_.row_of(k), rates.data(), width_, direction_.bias + residuals_.give_back[i]) -
         margin_.origin[i] * total;
   }
   direction_.bias += margin_.solve(direction_.beta, total, model_.has_equality);

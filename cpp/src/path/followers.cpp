@@ -97,7 +97,7 @@ void Followers::list_moves(const PathWalker& part, const PieceCounts& begin,
          ++change)
       place[position[all_.recorder_.pieces().change_instance[change]]] =
           static_cast<Place>(all_.recorder_.pieces().change_place[change]);
-    const double* e = is_end ? part.e_.data() : part.near_.followed.at(k);
+    const double* e = is_end ? part.residuals_.e.data() : part.near_.followed.at(k);
     for (std::size_t u = 0; u < moves.n_changed; ++u) {
       const std::uint32_t i = moves.who[u];
       moves.e.push_back(e[slot[i]]);
@@ -129,7 +129,8 @@ void Followers::multiply_moves(const PartMoves& moves, std::span<const std::size
     const double time = moves.time[points[k]], shift = moves.shift[points[k]];
     double* e = out + k * all_.width_;
     for (std::size_t i = 0; i < all_.width_; ++i)
-      e[i] = all_.e_[i] + time * (all_.rates_.h[i] + all_.return_[i]) + shift;
+      e[i] =
+          all_.residuals_.e[i] + time * (all_.rates_.h[i] + all_.residuals_.give_back[i]) + shift;
     coefs.insert(coefs.end(), moves.by_at(points[k]), moves.by_at(points[k]) + rows.size());
   }
   ALPHAPATH_DISPATCH(combine_few)
@@ -169,8 +170,8 @@ FarRows Followers::describe_far(const PartMoves& moves) const {
 }
 
 void Followers::set_far_interval(std::size_t i, FarRows& far) const {
-  far.lo[i] = is_near_[i] ? -infinity : all_.lo_[i];
-  far.hi[i] = is_near_[i] ? infinity : all_.hi_[i];
+  far.lo[i] = is_near_[i] ? -infinity : all_.residuals_.lo[i];
+  far.hi[i] = is_near_[i] ? infinity : all_.residuals_.hi[i];
   if (far.side[i] > 0)
     far.lo[i] = std::max(far.lo[i], -all_.target_[i]);
   else if (far.side[i] < 0)
@@ -193,7 +194,8 @@ bool Followers::look_at_far(std::size_t i, std::size_t a, std::span<const double
     set_far_interval(i, far);
   }
   const auto [least, most] = std::minmax_element(e.begin(), e.end());
-  if (is_near_[i] || (*least >= all_.lo_[i] - floor && *most <= all_.hi_[i] + floor))
+  if (is_near_[i] ||
+      (*least >= all_.residuals_.lo[i] - floor && *most <= all_.residuals_.hi[i] + floor))
     return true;
   is_near_[i] = 1;
   return false;
@@ -244,7 +246,8 @@ bool Followers::look_between(const PartMoves& moves, std::size_t a, std::size_t 
     e.front() = e_a[i];
     e.back() = e_b[i];
     for (std::size_t p = 0; p < n_points; ++p)
-      e[p + 1] = all_.e_[i] + moves.time[a + 1 + p] * (all_.rates_.h[i] + all_.return_[i]) +
+      e[p + 1] = all_.residuals_.e[i] +
+                 moves.time[a + 1 + p] * (all_.rates_.h[i] + all_.residuals_.give_back[i]) +
                  moves.shift[a + 1 + p] + sums[p * open.size() + k];
     is_good &= look_at_far(i, a, e, floor, far, passages);
   }
@@ -265,7 +268,7 @@ bool Followers::follow(const PathWalker& part, const PieceCounts& begin,
   points.push_back(last);
   AlignedVector<double>& panel = memory_.panel;
   panel.resize(points.size() * all_.width_);
-  std::copy(all_.e_.begin(), all_.e_.end(), panel.begin());
+  std::copy(all_.residuals_.e.begin(), all_.residuals_.e.end(), panel.begin());
   multiply_moves(moves, std::span(points).subspan(1), panel.data() + all_.width_);
   FarRows far = describe_far(moves);
   Passages passages(last);
@@ -279,7 +282,7 @@ bool Followers::follow(const PathWalker& part, const PieceCounts& begin,
   const std::size_t before = points[points.size() - 2];
   const double time = moves.time[last] - moves.time[before];
   for (std::size_t i = 0; i < all_.width_; ++i)
-    all_.de_[i] = (far_e[i] - panel[panel.size() - 2 * all_.width_ + i]) / time;
+    all_.residuals_.rate[i] = (far_e[i] - panel[panel.size() - 2 * all_.width_ + i]) / time;
   if (!all_.recorder_.has_scores())
     return true;
   for (std::size_t k = 0; k < last; ++k) {

@@ -49,13 +49,15 @@ constexpr std::int64_t parts_between_turns = 4;
 double LocalWalk::choose_near(const PathWalker& all) {
   double mean = 0;
   for (std::size_t i = 0; i < all.n_; ++i)
-    mean += std::abs(all.de_[i]);
+    mean += std::abs(all.residuals_.rate[i]);
   mean /= static_cast<double>(all.n_);
   is_near_.assign(all.n_, 0);
   times_.resize(all.n_);
   for (std::size_t i = 0; i < all.n_; ++i) {
-    const double up = std::max(all.hi_[i] - all.e_[i], 0.0) / (std::max(all.de_[i], 0.0) + mean);
-    const double down = std::max(all.e_[i] - all.lo_[i], 0.0) / (std::max(-all.de_[i], 0.0) + mean);
+    const double up = std::max(all.residuals_.hi[i] - all.residuals_.e[i], 0.0) /
+                      (std::max(all.residuals_.rate[i], 0.0) + mean);
+    const double down = std::max(all.residuals_.e[i] - all.residuals_.lo[i], 0.0) /
+                        (std::max(-all.residuals_.rate[i], 0.0) + mean);
     times_[i] = std::min(up, down);
   }
   const std::size_t wanted =
@@ -79,7 +81,7 @@ Turn LocalWalk::run(PathWalker& all, double to, const WalkLimits& limits) {
           (all.recorder_.is_on() ? least_values_recorded : least_values) ||
       all.n_idle_ > 0 || limits.status != PathStatus::arrived)
     return Turn::goes_on;
-  all.settle_residuals();
+  all.residuals_.settle();
   const double time = choose_near(all);
   if (!(time > 0))
     return Turn::goes_on;
@@ -100,7 +102,7 @@ Turn LocalWalk::run(PathWalker& all, double to, const WalkLimits& limits) {
       part.record_in(all.recorder_);
     const Turn turn =
         part.walk_part(to, time_share_ * time, {status, limits.max_events, limits.watch});
-    part.settle_residuals();
+    part.residuals_.settle();
     part.settle_betas();
     if (all.recorder_.is_on())
       part.recorder_.swap_pieces(all.recorder_);
@@ -205,7 +207,8 @@ bool LocalWalk::move_far(const PathWalker& all, const PathWalker& part) {
   const double time = part.tau_ - all.tau_, shift = part.bias_ - all.bias_;
   far_e_.resize(all.width_);
   for (std::size_t i = 0; i < all.width_; ++i)
-    far_e_[i] = all.e_[i] + time * (all.rates_.h[i] + all.return_[i]) + shift;
+    far_e_[i] =
+        all.residuals_.e[i] + time * (all.rates_.h[i] + all.residuals_.give_back[i]) + shift;
   std::vector<std::size_t> moved;
   std::vector<double> by;
   const auto which = part.near_.kernel->which();
@@ -228,7 +231,8 @@ bool LocalWalk::find_violators(const PathWalker& all) {
   const double floor = all.rounding_floor();
   bool is_found = false;
   for (std::size_t i = 0; i < all.n_; ++i)
-    if (!is_near_[i] && (far_e_[i] < all.lo_[i] - floor || far_e_[i] > all.hi_[i] + floor)) {
+    if (!is_near_[i] &&
+        (far_e_[i] < all.residuals_.lo[i] - floor || far_e_[i] > all.residuals_.hi[i] + floor)) {
       is_near_[i] = 1;
       is_found = true;
     }
@@ -237,7 +241,7 @@ bool LocalWalk::find_violators(const PathWalker& all) {
 
 /// The part is where all are.
 void LocalWalk::take_over(PathWalker& all, PathWalker& part) {
-  std::swap(all.e_, far_e_);
+  std::swap(all.residuals_.e, far_e_);
   std::vector<std::size_t> changed;
   std::vector<double> by;
   const auto which = part.near_.kernel->which();
@@ -250,9 +254,9 @@ void LocalWalk::take_over(PathWalker& all, PathWalker& part) {
       by.push_back(part.rates_.rate[k] - all.rates_.rate[i]);
     }
     all.beta_[i] = part.beta_[k];
-    all.e_[i] = part.e_[k];
-    all.lo_[i] = part.lo_[k];
-    all.hi_[i] = part.hi_[k];
+    all.residuals_.e[i] = part.residuals_.e[k];
+    all.residuals_.lo[i] = part.residuals_.lo[k];
+    all.residuals_.hi[i] = part.residuals_.hi[k];
     all.rates_.rate[i] = part.rates_.rate[k];
     all.place_[i] = part.place_[k];
     all.side_[i] = part.side_[k];
@@ -279,7 +283,7 @@ void LocalWalk::take_over(PathWalker& all, PathWalker& part) {
 PathWalker::PathWalker(const PathWalker& all, NearKernel& kernel)
     : kernel_(kernel), model_(all.model_), near_{.kernel = &kernel} {
   grow();
-  followed_ = padded(kernel.n_followed());
+  residuals_.n_followed = padded(kernel.n_followed());
   const auto which = kernel.which();
   std::vector<std::uint32_t> place_of(all.n_);
   for (std::size_t k = 0; k < which.size(); ++k)
@@ -296,12 +300,12 @@ PathWalker::PathWalker(const PathWalker& all, NearKernel& kernel)
   take(dc_, all.dc_);
   take(beta_, all.beta_);
   take(drive_end_, all.drive_end_);
-  take(e_, all.e_);
-  take(lo_, all.lo_);
-  take(hi_, all.hi_);
+  take(residuals_.e, all.residuals_.e);
+  take(residuals_.lo, all.residuals_.lo);
+  take(residuals_.hi, all.residuals_.hi);
   take(rates_.h, all.rates_.h);
   take(rates_.rate, all.rates_.rate);
-  take(return_, all.return_);
+  take(residuals_.give_back, all.residuals_.give_back);
   take(margin_.origin, all.margin_.origin);
   take(place_, all.place_);
   take(side_, all.side_);
@@ -333,7 +337,7 @@ std::uint32_t PathWalker::instance(std::size_t i) const {
 
 /// Where the residual of member i is kept up to date from now on, in a part.
 std::size_t PathWalker::follow(std::size_t i) {
-  if (near_.kernel == nullptr || i < followed_)
+  if (near_.kernel == nullptr || i < residuals_.n_followed)
     return i;
   if (!near_.kernel->has_room()) {
     near_.is_lost = true;
@@ -341,13 +345,13 @@ std::size_t PathWalker::follow(std::size_t i) {
   }
   const std::size_t to = near_.kernel->follow(i);
   near_.followed.set_before(to, margin_of(i));
-  for (auto* v : {&lower_scale_, &upper_scale_, &c0_, &dc_, &beta_, &drive_end_, &e_, &rates_.h,
-                  &rates_.rate, &return_, &margin_.origin})
+  for (auto* v : {&lower_scale_, &upper_scale_, &c0_, &dc_, &beta_, &drive_end_, &residuals_.e,
+                  &rates_.h, &rates_.rate, &residuals_.give_back, &margin_.origin})
     (*v)[to] = (*v)[i];
-  de_[to] = 0; // its residual is the caller's to set
+  residuals_.rate[to] = 0; // its residual is the caller's to set
   side_[to] = side_[i];
   place_[i] = Place::absent;
-  followed_ = padded(to + 1);
+  residuals_.n_followed = padded(to + 1);
   return to;
 }
 
@@ -369,7 +373,7 @@ Turn PathWalker::walk_part(double to, double horizon, const WalkLimits& limits) 
   const double end = tau_ + horizon;
   for (std::size_t k = 0; k < NearKernel::max_turns && tau_ < end; ++k) {
     const bool is_seen = std::any_of(margin_.members.begin(), margin_.members.end(),
-                                     [&](std::uint32_t i) { return i < followed_; });
+                                     [&](std::uint32_t i) { return i < residuals_.n_followed; });
     if (!is_seen || near_.is_lost || near_.needs_all || n_idle_ > max_idle ||
         must_end(limits.status, limits.max_events, limits.watch))
       break;

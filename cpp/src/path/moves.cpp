@@ -53,8 +53,8 @@ PathStatus PathWalker::enter(std::size_t i, bool at_hi) {
     break;
   }
   const double change = set_rate(i, 0);
-  e_[i] = margin_of(i);
-  de_[i] = 0;
+  residuals_.e[i] = margin_of(i);
+  residuals_.rate[i] = 0;
   set_place(i, Place::margin);
   return insert(i, !at_hi, change);
 }
@@ -70,7 +70,7 @@ PathStatus PathWalker::insert(std::size_t i, bool goes_up, double change) {
         margin_.factor.add_tried(-change, margin_.carried_shift(i, change));
         margin_.carried_total -= model_.has_equality ? change : 0.0;
       }
-      margin_.factor.insert_tried(-rates_.h[i] - return_[i] -
+      margin_.factor.insert_tried(-rates_.h[i] - residuals_.give_back[i] -
                                   margin_.origin[i] * margin_.carried_total);
       margin_.append(i, std::move(pin));
       ++counts_.n_updates;
@@ -88,7 +88,7 @@ PathStatus PathWalker::insert(std::size_t i, bool goes_up, double change) {
 /// Moves instance i and the margin set along the null vector, at fixed tau, until a member meets a
 /// bound and leaves (true: i may be tried again) or i meets one itself.
 bool PathWalker::exchange(std::size_t i, const double* row, bool goes_up) {
-  settle_residuals();
+  residuals_.settle();
   const std::size_t m = margin_.members.size();
   std::vector<double> z(m);
   margin_.factor.null_direction(z);
@@ -123,9 +123,10 @@ bool PathWalker::exchange(std::size_t i, const double* row, bool goes_up) {
     moved_ += step;
     for (std::size_t at = 0; at < m; at += simd::max_rows_at_once)
       add_rows<double>(margin_.pointers.data() + at, z.data() + at,
-                       std::min(simd::max_rows_at_once, m - at), followed_, e_.data());
+                       std::min(simd::max_rows_at_once, m - at), residuals_.n_followed,
+                       residuals_.e.data());
     const double own_step = sign * step;
-    add_rows<double>(&row, &own_step, 1, followed_, e_.data());
+    add_rows<double>(&row, &own_step, 1, residuals_.n_followed, residuals_.e.data());
     if (model_.has_equality)
       recentre_bias();
   }
@@ -143,8 +144,8 @@ void PathWalker::recentre_bias() {
     return;
   double shift = 0, n_seen = 0;
   for (const std::uint32_t k : margin_.members)
-    if (k < followed_) {
-      shift += margin_of(k) - e_[k];
+    if (k < residuals_.n_followed) {
+      shift += margin_of(k) - residuals_.e[k];
       ++n_seen;
     }
   if (n_seen == 0) {
@@ -153,16 +154,16 @@ void PathWalker::recentre_bias() {
   }
   shift /= n_seen;
   bias_ += shift;
-  for (std::size_t k = 0; k < followed_; ++k)
-    e_[k] += shift;
+  for (std::size_t k = 0; k < residuals_.n_followed; ++k)
+    residuals_.e[k] += shift;
 }
 
 /// beta_i exactly on a bound, its residual exactly on the margin, and no longer a member.
 void PathWalker::settle_at_bound(std::size_t i, bool at_upper) {
   const Bounds b = bounds_of(i, side_[i]);
   beta_[i] = at_upper ? b.upper : b.lower;
-  e_[i] = margin_of(i);
-  de_[i] = 0;
+  residuals_.e[i] = margin_of(i);
+  residuals_.rate[i] = 0;
   const bool at_zero = !is_one_piece(i) && at_upper == (side_[i] < 0);
   set_place(i, at_zero ? Place::outside : at_upper ? Place::above : Place::below);
   set_rate(i, rate_at_bound(i, at_upper));
@@ -193,18 +194,18 @@ void PathWalker::leave(std::size_t position, bool at_upper) {
 /// margin who can balance the bounded rates: upwards where these raise the sum (equation 3.14, with
 /// argmin over U and argmax over L). False where there is nobody.
 bool PathWalker::jump_bias(PathStatus& status) {
-  settle_residuals();
+  residuals_.settle();
   const double excess = sum_of_rates() - sum_return_;
   const bool is_balanced = std::abs(excess) <= relative_noise * rates_.size;
   double up = infinity, down = infinity;
   std::size_t at_up = 0, at_down = 0;
   for (std::size_t i = 0; i < n_; ++i) {
-    if (hi_[i] - e_[i] < up) {
-      up = hi_[i] - e_[i];
+    if (residuals_.hi[i] - residuals_.e[i] < up) {
+      up = residuals_.hi[i] - residuals_.e[i];
       at_up = i;
     }
-    if (e_[i] - lo_[i] < down) {
-      down = e_[i] - lo_[i];
+    if (residuals_.e[i] - residuals_.lo[i] < down) {
+      down = residuals_.e[i] - residuals_.lo[i];
       at_down = i;
     }
   }
@@ -214,7 +215,7 @@ bool PathWalker::jump_bias(PathStatus& status) {
     return is_balanced; // nobody ever: the bias may stay where it is
   const double step = goes_up ? std::max(room, 0.0) : -std::max(room, 0.0);
   bias_ += step;
-  for (double& e : e_)
+  for (double& e : residuals_.e)
     e += step;
   ++counts_.n_jumps;
   status = enter(goes_up ? at_up : at_down, goes_up);
@@ -224,7 +225,7 @@ bool PathWalker::jump_bias(PathStatus& status) {
 /// Breaks ties: members on a bound leave, and everybody at an end of its interval gets a random
 /// slack through the targets, which return to the true ones by the end of the walk.
 void PathWalker::ramp() {
-  settle_residuals();
+  residuals_.settle();
   ++counts_.n_ramps;
   n_idle_ = 0;
   for (std::size_t k = margin_.members.size(); k-- > 0;) {
@@ -237,12 +238,12 @@ void PathWalker::ramp() {
   const double time_left = walk_end_ - tau_;
   for (std::size_t i = 0; i < n_; ++i) {
     double shift = 0;
-    if (e_[i] - lo_[i] < slack)
+    if (residuals_.e[i] - residuals_.lo[i] < slack)
       shift = (1 + random()) * slack;
-    if (hi_[i] - e_[i] < slack)
+    if (residuals_.hi[i] - residuals_.e[i] < slack)
       shift = shift > 0 ? 0 : -(1 + random()) * slack;
-    e_[i] += shift;
-    return_[i] -= shift / time_left;
+    residuals_.e[i] += shift;
+    residuals_.give_back[i] -= shift / time_left;
   }
   has_return_ = true;
   margin_.is_carried = false;
@@ -250,7 +251,7 @@ void PathWalker::ramp() {
 
 /// The end of a walk: what was driven is there, and what has no weight left is absent.
 void PathWalker::arrive() {
-  std::fill(return_.begin(), return_.end(), 0.0);
+  std::fill(residuals_.give_back.begin(), residuals_.give_back.end(), 0.0);
   has_return_ = margin_.is_carried = false;
   sum_return_ = 0;
   if (many_driven * driven_.size() > n_)

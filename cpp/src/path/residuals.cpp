@@ -136,7 +136,7 @@ Quality PathWalker::measure() {
     }
   std::vector<double> gradient(n_), lower(n_), upper(n_);
   for (std::size_t i = 0; i < n_; ++i) {
-    gradient[i] = e_[i] + (shift - bias_);
+    gradient[i] = residuals_.e[i] + (shift - bias_);
     const double c = place_[i] == Place::absent ? 0.0 : weight(i);
     lower[i] = lower_scale_[i] * c;
     upper[i] = upper_scale_[i] * c;
@@ -173,9 +173,9 @@ void PathWalker::multiply_betas(std::span<double> out) const {
 void PathWalker::compute_residuals() {
   moved_ = 0;
   settle_betas();
-  multiply_betas(std::span(e_).first(n_));
+  multiply_betas(std::span(residuals_.e).first(n_));
   for (std::size_t i = 0; i < n_; ++i)
-    e_[i] += bias_ - target_[i];
+    residuals_.e[i] += bias_ - target_[i];
 }
 
 /// h and e from nothing. Where weights are tau times their rates, as along C, so are the betas
@@ -189,23 +189,24 @@ void PathWalker::compute_products() {
     if (place_[i] != Place::margin && beta_[i] != tau_ * rates_.rate[i])
       return compute_residuals();
   for (std::size_t i = 0; i < n_; ++i)
-    e_[i] = tau_ * rates_.h[i] + bias_ - target_[i];
+    residuals_.e[i] = tau_ * rates_.h[i] + bias_ - target_[i];
   std::vector<double> coefficients;
   for (const std::uint32_t i : margin_.members)
     coefficients.push_back(beta_[i]);
   for (std::size_t at = 0; at < margin_.members.size(); at += simd::max_rows_at_once)
     add_rows<double>(margin_.pointers.data() + at, coefficients.data() + at,
-                     std::min(simd::max_rows_at_once, margin_.members.size() - at), n_, e_.data());
+                     std::min(simd::max_rows_at_once, margin_.members.size() - at), n_,
+                     residuals_.e.data());
 }
 
 void PathWalker::renew(PathStatus& status) {
-  step_left_ = 0; // residuals come from nothing
+  residuals_.step_left = 0; // residuals come from nothing
   ++counts_.n_refreshes;
   status = build_factor();
   compute_products();
   if (has_return_)
     for (std::size_t i = 0; i < n_; ++i)
-      e_[i] -= return_[i] * (walk_end_ - tau_);
+      residuals_.e[i] -= residuals_.give_back[i] * (walk_end_ - tau_);
   correct_members();
   hand_drift_to_targets();
 }
@@ -222,12 +223,12 @@ void PathWalker::hand_drift_to_targets() {
     } else {
       double least = -infinity, most = infinity;
       for (std::size_t i = 0; i < n_; ++i) {
-        least = std::max(least, lo_[i] - e_[i]);
-        most = std::min(most, hi_[i] - e_[i]);
+        least = std::max(least, residuals_.lo[i] - residuals_.e[i]);
+        most = std::min(most, residuals_.hi[i] - residuals_.e[i]);
       }
       const double shift = least > most ? (least + most) / 2 : std::clamp(0.0, least, most);
       bias_ += shift;
-      for (double& e : e_)
+      for (double& e : residuals_.e)
         e += shift;
     }
     double sum = 0, size = 0;
@@ -238,15 +239,16 @@ void PathWalker::hand_drift_to_targets() {
     sum_return_ = std::abs(sum) > 1e-15 * size ? -sum / time_left : 0.0;
   }
   for (std::size_t i = 0; i < n_; ++i) {
-    const double wanted =
-        place_[i] == Place::margin ? margin_of(i) : std::clamp(e_[i], lo_[i], hi_[i]);
-    const double shift = wanted - e_[i];
+    const double wanted = place_[i] == Place::margin
+                              ? margin_of(i)
+                              : std::clamp(residuals_.e[i], residuals_.lo[i], residuals_.hi[i]);
+    const double shift = wanted - residuals_.e[i];
     if (std::abs(shift) > floor) {
-      return_[i] -= shift / time_left;
+      residuals_.give_back[i] -= shift / time_left;
       has_return_ = true;
-      e_[i] = wanted;
+      residuals_.e[i] = wanted;
     } else if (place_[i] == Place::margin) {
-      e_[i] = wanted;
+      residuals_.e[i] = wanted;
     }
   }
 }
@@ -262,8 +264,8 @@ double PathWalker::refresh() {
   double low = -infinity, high = infinity; // what the bias may be moved by
   for (std::size_t i = 0; i < n_; ++i) {
     const bool is_member = place_[i] == Place::margin;
-    low = std::max(low, (is_member ? margin_of(i) : lo_[i]) - e_[i]);
-    high = std::min(high, (is_member ? margin_of(i) : hi_[i]) - e_[i]);
+    low = std::max(low, (is_member ? margin_of(i) : residuals_.lo[i]) - residuals_.e[i]);
+    high = std::min(high, (is_member ? margin_of(i) : residuals_.hi[i]) - residuals_.e[i]);
   }
   if (!model_.has_equality)
     return std::max({0.0, low, -high});

@@ -30,12 +30,13 @@ PathWalker::PathWalker(const KernelRows& kernel, const PathModel& model)
 
 void PathWalker::grow() {
   n_ = kernel_.size();
-  followed_ = width_ = kernel_.stride();
-  for (auto* v : {&target_, &lower_scale_, &upper_scale_, &c0_, &dc_, &beta_, &drive_end_, &e_,
-                  &de_, &rates_.h, &rates_.rate, &return_, &margin_.origin})
+  residuals_.n_followed = width_ = kernel_.stride();
+  for (auto* v :
+       {&target_, &lower_scale_, &upper_scale_, &c0_, &dc_, &beta_, &drive_end_, &residuals_.e,
+        &residuals_.rate, &rates_.h, &rates_.rate, &residuals_.give_back, &margin_.origin})
     v->resize(width_, 0.0);
-  lo_.resize(width_, -infinity);
-  hi_.resize(width_, infinity);
+  residuals_.lo.resize(width_, -infinity);
+  residuals_.hi.resize(width_, infinity);
   place_.resize(width_, Place::absent);
   side_.resize(width_, 1);
   margin_.find_rows(kernel_);
@@ -54,12 +55,12 @@ void PathWalker::define(std::span<const std::size_t> instances, std::span<const 
     upper_scale_[i] = upper_scale[k];
     c0_[i] = dc_[i] = beta_[i] = 0;
     set_place(i, Place::absent);
-    e_[i] = bias_ - targets[k];
+    residuals_.e[i] = bias_ - targets[k];
     if (!is_begun)
       continue;
     const KernelRow pin = kernel_.row(i);
     const double* row = static_cast<const double*>(pin.data);
-    e_[i] = std::inner_product(beta_.begin(), beta_.end(), row, e_[i]);
+    residuals_.e[i] = std::inner_product(beta_.begin(), beta_.end(), row, residuals_.e[i]);
   }
   target_scale_ = 0;
   scale_ = 0;
@@ -73,19 +74,19 @@ void PathWalker::define(std::span<const std::size_t> instances, std::span<const 
 
 void PathWalker::set_place(std::size_t i, Place place) {
   place_[i] = place;
-  lo_[i] = -infinity;
-  hi_[i] = infinity;
+  residuals_.lo[i] = -infinity;
+  residuals_.hi[i] = infinity;
   if (place == Place::outside) {
-    lo_[i] = upper_scale_[i] > 0 ? -model_.epsilon : -infinity;
-    hi_[i] = lower_scale_[i] < 0 ? model_.epsilon : infinity;
+    residuals_.lo[i] = upper_scale_[i] > 0 ? -model_.epsilon : -infinity;
+    residuals_.hi[i] = lower_scale_[i] < 0 ? model_.epsilon : infinity;
   } else if (place != Place::margin && place != Place::absent) {
     // What is driven to 0 is on its way out, and no condition holds for it.
     const bool is_leaving = place == Place::driven && drive_end_[i] == 0;
     const bool is_above = place == Place::driven ? side_[i] > 0 : place == Place::above;
     if (is_above && !is_leaving)
-      hi_[i] = -model_.epsilon;
+      residuals_.hi[i] = -model_.epsilon;
     else if (!is_leaving)
-      lo_[i] = model_.epsilon;
+      residuals_.lo[i] = model_.epsilon;
   }
   write_change(i);
 }
@@ -135,7 +136,7 @@ PathStatus PathWalker::start(std::span<const double> beta, std::span<const doubl
   std::copy(weights.begin(), weights.end(), c0_.begin());
   std::fill(dc_.begin(), dc_.end(), 0.0);
   rates_.clear();
-  std::fill(return_.begin(), return_.end(), 0.0);
+  std::fill(residuals_.give_back.begin(), residuals_.give_back.end(), 0.0);
   has_return_ = false;
   has_moving_bounds_ = false;
   tau_ = bias_ = 0;
@@ -174,8 +175,8 @@ void PathWalker::aim(std::span<const double> c0, std::span<const double> dc, dou
   for (std::size_t i = 0; i < n_; ++i) {
     rates_.rate[i] = 0;
     if (place_[i] == Place::absent && dc[i] > 0) {
-      const bool rises = e_[i] < -model_.epsilon && upper_scale_[i] > 0;
-      const bool falls = e_[i] > model_.epsilon && lower_scale_[i] < 0;
+      const bool rises = residuals_.e[i] < -model_.epsilon && upper_scale_[i] > 0;
+      const bool falls = residuals_.e[i] > model_.epsilon && lower_scale_[i] < 0;
       set_place(i, rises ? Place::above : falls ? Place::below : Place::outside);
     }
     if (place_[i] == Place::above)
@@ -222,8 +223,8 @@ void PathWalker::drive(std::span<const std::size_t> adds, std::span<const double
     c0_[i] = weights[k];
     if (!(weights[k] > 0))
       continue;
-    const bool rises = e_[i] < -model_.epsilon && upper_scale_[i] > 0;
-    const bool falls = e_[i] > model_.epsilon && lower_scale_[i] < 0;
+    const bool rises = residuals_.e[i] < -model_.epsilon && upper_scale_[i] > 0;
+    const bool falls = residuals_.e[i] > model_.epsilon && lower_scale_[i] < 0;
     if (!rises && !falls) {
       set_place(i, Place::outside);
       continue;
@@ -293,24 +294,17 @@ PathWalker::Event PathWalker::next_event(double limit) const {
   if (!(direction_.crossing.step < event.step))
     return event;
   return {Event::enters, direction_.crossing.step, direction_.crossing.index, 0,
-          de_[direction_.crossing.index] > 0};
+          residuals_.rate[direction_.crossing.index] > 0};
 }
 
 /// Residuals follow in the next pass over them.
 void PathWalker::advance(double step) {
-  step_left_ = step;
+  residuals_.step_left = step;
   moved_ += step * direction_.size;
   for (std::size_t k = 0; k < margin_.members.size(); ++k)
     beta_[margin_.members[k]] += step * direction_.beta[k];
   bias_ += step * direction_.bias;
   tau_ += step;
-}
-
-/// Residuals are where the betas are.
-void PathWalker::settle_residuals() {
-  if (step_left_ != 0)
-    ALPHAPATH_DISPATCH(add_scaled)(std::exchange(step_left_, 0.0), de_.data(), followed_,
-                                   e_.data());
 }
 
 void PathWalker::write_change(std::size_t i) {
@@ -369,7 +363,7 @@ PathStatus PathWalker::walk_past(std::span<const double> stops, std::int64_t eve
     if (turn == Turn::goes_on && local_walk_.is_due())
       turn = local_walk_.run(*this, to, {status, max_events, watch});
     if (turn == Turn::ends) {
-      settle_residuals();
+      residuals_.settle();
       tau_ = to;
       arrive();
       return PathStatus::arrived;
@@ -379,7 +373,7 @@ PathStatus PathWalker::walk_past(std::span<const double> stops, std::int64_t eve
     if (turn == Turn::needs_renewal)
       renew(status);
   }
-  settle_residuals();
+  residuals_.settle();
   return status;
 }
 

@@ -25,8 +25,8 @@
 #include "path/margin_set.hpp"
 #include "path/rates.hpp"
 #include "path/record.hpp"
+#include "path/residuals.hpp"
 #include "problem/quality.hpp"
-#include "simd/path_loops.hpp"
 
 #include <optional>
 #include <span>
@@ -88,7 +88,7 @@ public:
 
   double tau() const { return tau_; }
   double bias() const { return bias_; } // of the stored kernel: offsets left out
-  std::span<const double> residuals() const { return e_; }
+  std::span<const double> residuals() const { return residuals_.e; }
   std::span<const double> betas() {
     finish_betas();
     return beta_;
@@ -133,7 +133,6 @@ private:
   Turn take_turn(double to, PathStatus& status);
   Event next_event(double limit) const;
   void advance(double step);
-  void settle_residuals();
   void write_change(std::size_t i);
   bool must_end(PathStatus& status, std::int64_t max_events, Watch& watch) const;
 
@@ -193,7 +192,6 @@ private:
   double weight(std::size_t i) const { return c0_[i] + tau_ * dc_[i]; }
   Bounds bounds_of(std::size_t i, double beta_side) const;
   double margin_of(std::size_t i) const { return side_[i] > 0 ? -model_.epsilon : model_.epsilon; }
-  simd::Intervals intervals() { return {e_.data(), lo_.data(), hi_.data()}; }
   double sum_of_rates() const;
   bool is_still() const;
   double random();
@@ -201,11 +199,10 @@ private:
   const KernelRows& kernel_;
   PathModel model_;
   std::size_t n_ = 0, width_ = 0; // width_: n_ rounded up, the length of the vectors
-  std::size_t followed_ = 0;      // the first so many have their residuals kept up to date
   // One value an instance.
   AlignedVector<double> target_, lower_scale_, upper_scale_, c0_, dc_;
   AlignedVector<double> beta_; // of margin members; of the others as of settle_betas
-  AlignedVector<double> drive_end_, e_, de_, lo_, hi_, return_;
+  AlignedVector<double> drive_end_;
   std::vector<Place> place_;
   std::vector<std::int8_t> side_; // the half of the box a margin or driven instance is in
 
@@ -214,9 +211,9 @@ private:
   LocalWalk local_walk_;
   MarginSet margin_;
   Rates rates_;
+  Residuals residuals_;
   Direction direction_;
-  double step_left_ = 0; // that e has not gone along de yet
-  double moved_ = 0;     // |betas| that went through e since it was computed
+  double moved_ = 0; // |betas| that went through e since it was computed
   double tau_ = 0, walk_end_ = 0, bias_ = 0;
   double drive_begin_ = 0; // tau where driving began
   double sum_return_ = 0;  // rate at which a defect of sum(beta) is returned

@@ -25,7 +25,7 @@ constexpr std::int64_t few_events = 10;
 // A window costs as much as this many events, or so.
 constexpr std::int64_t good_events = 40;
 
-// As in path/margin_set.cpp: a pair whose relative pivot is below this depends on the margin set.
+// As in path/moves.cpp: a pair whose relative pivot is below this depends on the margin set.
 constexpr double least_pivot = 1e-13;
 constexpr double negative_pivot = -1e-8;
 constexpr double null_noise = 1e-11;
