@@ -130,6 +130,8 @@ private:
   bool are_members_bounded() const;
 
   // walker.cpp
+  void set_place(std::size_t i, Place place);
+  void choose_origin();
   Turn take_turn(double to, PathStatus& status);
   Event next_event(double limit) const;
   void advance(double step);
@@ -165,10 +167,6 @@ private:
   void correct_members();
   bool needs_refinement(double step) const;
   void refine_direction(double limit);
-
-  // walker.cpp
-  void set_place(std::size_t i, Place place);
-  void choose_origin();
 
   // residuals.cpp
   void order_members();
