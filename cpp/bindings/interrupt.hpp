@@ -27,9 +27,9 @@ private:
   nanobind::object caught_;
 };
 
-/// Calls `work` with options that listen to signals, the GIL released.
-template <class Work> auto run_watched(const SolveOptions& options, const Work& work) {
-  SolveOptions watched = options;
+/// Calls `work` with limits, or options that have them, that listen to signals, the GIL released.
+template <class Options, class Work> auto run_watched(const Options& options, const Work& work) {
+  Options watched = options;
   SignalWatch signals;
   watched.wants_stop = signals.question();
   auto result = [&] {
@@ -38,6 +38,13 @@ template <class Work> auto run_watched(const SolveOptions& options, const Work& 
   }();
   signals.raise_caught(true);
   return result;
+}
+
+/// The same, with a limit on the time that is stated apart.
+template <class Options, class Work>
+auto run_watched(Options options, double time_limit, const Work& work) {
+  options.time_limit = time_limit;
+  return run_watched(options, work);
 }
 
 } // namespace alphapath::bindings

@@ -105,14 +105,9 @@ std::pair<double, nb::ndarray<nb::numpy, double>> evaluate(HeldSums& self, const
 DescentResult descend_watched(HeldSums& self, const Vector& theta, const DescentOptions& options,
                               double time_limit) {
   const double* at = checked_theta(theta, self.sums->task().rows.n_columns());
-  SignalWatch signals;
-  Watch watch(time_limit, signals.question());
-  DescentResult result = [&] {
-    const ReleasedGil released;
-    return descend(*self.sums, {at, at + theta.size()}, options, watch);
-  }();
-  signals.raise_caught(true);
-  return result;
+  return run_watched(options, time_limit, [&](const DescentOptions& watched) {
+    return descend(*self.sums, {at, at + theta.size()}, watched);
+  });
 }
 
 /// Gram matrix of the listed rows, a column of ones appended where there is a bias: lower triangle.
@@ -450,14 +445,9 @@ DualResult descend_dual_watched(const HeldTask& self, const std::optional<Vector
   std::span<const double> alpha;
   if (start)
     alpha = one_per_row(*start, nb::cast<const HeldRows&>(self.rows), "start");
-  SignalWatch signals;
-  Watch watch(time_limit, signals.question());
-  DualResult result = [&] {
-    const ReleasedGil released;
-    return descend_dual(self.task, alpha, options, watch);
-  }();
-  signals.raise_caught(true);
-  return result;
+  return run_watched(options, time_limit, [&](const DualOptions& watched) {
+    return descend_dual(self.task, alpha, watched);
+  });
 }
 
 void bind_dual_descent(nb::module_& m) {

@@ -101,14 +101,9 @@ struct HeldPairWalker {
 PairResult descend(const HeldPairs& self, const Vector& upper, const Vector& start,
                    const Limits& limits, double time_limit) {
   const auto c = self.one_each(upper, "upper"), beta = self.one_each(start, "start");
-  SignalWatch signals;
-  Watch watch(time_limit, signals.question());
-  PairResult result = [&] {
-    const ReleasedGil released;
-    return descend_pairs(*self.space, self.pairs, c, beta, limits, watch);
-  }();
-  signals.raise_caught(true);
-  return result;
+  return run_watched(limits, time_limit, [&](const Limits& watched) {
+    return descend_pairs(*self.space, self.pairs, c, beta, watched);
+  });
 }
 
 PairResult solve_by_newton(const HeldPairs& self, const Vector& upper, const Limits& limits,
@@ -116,14 +111,9 @@ PairResult solve_by_newton(const HeldPairs& self, const Vector& upper, const Lim
   if (!nb::isinstance<HeldRows>(self.owner))
     throw std::invalid_argument("Newton's method over pairs is for rows of X, not for a kernel.");
   const auto c = self.one_each(upper, "upper");
-  SignalWatch signals;
-  Watch watch(time_limit, signals.question());
-  PairResult result = [&] {
-    const ReleasedGil released;
-    return solve_pairs_by_newton(*self.space, self.pairs, c, limits, watch);
-  }();
-  signals.raise_caught(true);
-  return result;
+  return run_watched(limits, time_limit, [&](const Limits& watched) {
+    return solve_pairs_by_newton(*self.space, self.pairs, c, watched);
+  });
 }
 
 int walk(HeldPairWalker& self, double to, std::int64_t max_events, double time_limit) {

@@ -1,5 +1,6 @@
 #include "primal/dual_descent.hpp"
 
+#include "base/interrupt.hpp"
 #include "base/isa.hpp"
 #include "base/random.hpp"
 
@@ -291,7 +292,8 @@ private:
 } // namespace
 
 DualResult descend_dual(const MarginTask& task, std::span<const double> start,
-                        const DualOptions& options, Watch& watch) {
+                        const DualOptions& options) {
+  Watch watch(options.time_limit, options.wants_stop);
   return DualDescent(task, start, options).run(watch);
 }
 

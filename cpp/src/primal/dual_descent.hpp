@@ -22,7 +22,6 @@
 // hinge (c_i - alpha_i) (1 - m_i)_+ + alpha_i (m_i - 1)_+.
 #pragma once
 
-#include "base/interrupt.hpp"
 #include "primal/margin_loss.hpp"
 #include "problem/limits.hpp"
 
@@ -32,10 +31,11 @@
 
 namespace alphapath {
 
-struct DualOptions {
-  double tol = 1e-4;          // of the gap, relative to the objective
-  bool has_bias = false;      // theta ends in b, penalised like w
-  std::int64_t max_iter = -1; // sweeps over all rows
+/// `tol` is of the gap, relative to the objective; max_iter counts sweeps over all rows.
+struct DualOptions : Limits {
+  DualOptions() { tol = 1e-4; }
+
+  bool has_bias = false; // theta ends in b, penalised like w
   // Margins computed at which to give up, or as soon as so many are foreseen; -1: never.
   std::int64_t max_examined = -1;
   bool uses_bounds = true;
@@ -58,6 +58,6 @@ struct DualResult {
 
 /// From `start`, which must lie within the bounds; empty: from 0.
 DualResult descend_dual(const MarginTask& task, std::span<const double> start,
-                        const DualOptions& options, Watch& watch);
+                        const DualOptions& options);
 
 } // namespace alphapath

@@ -11,7 +11,7 @@ struct Limits {
   double tol = 1e-3;          // of what the solver reduces: as a rule the violation of optimality
   std::int64_t max_iter = -1; // -1: no limit
   double time_limit = 0;      // seconds; 0: no limit
-  double gap_tol = 0; // for one class with squared slacks: stop by this feasibility gap, not by tol
+  double gap_tol = 0;         // where a solver knows its relative gap: stop by it; 0: by tol
   std::function<bool()> wants_stop = {};
 };
 

@@ -1,5 +1,7 @@
 #include "ranking/pair_descent.hpp"
 
+#include "base/interrupt.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -198,7 +200,8 @@ private:
 
 PairResult descend_pairs(const ScoreSpace& space, const RankPairs& pairs,
                          std::span<const double> upper, std::span<const double> start,
-                         const Limits& limits, Watch& watch) {
+                         const Limits& limits) {
+  Watch watch(limits.time_limit, limits.wants_stop);
   return Descent(space, pairs, upper, start).run(limits, watch);
 }
 

@@ -9,7 +9,6 @@
 // method for large-scale linear SVM, algorithm 3, on pairs.)
 #pragma once
 
-#include "base/interrupt.hpp"
 #include "problem/limits.hpp"
 #include "ranking/score_space.hpp"
 
@@ -26,9 +25,9 @@ struct PairResult {
   std::int64_t n_steps = 0;  // of one pair
 };
 
-/// limits.max_iter: passes. The time is that of `watch`.
+/// limits.max_iter: passes.
 PairResult descend_pairs(const ScoreSpace& space, const RankPairs& pairs,
                          std::span<const double> upper, std::span<const double> start,
-                         const Limits& limits, Watch& watch);
+                         const Limits& limits);
 
 } // namespace alphapath

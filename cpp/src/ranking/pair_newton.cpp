@@ -1,6 +1,7 @@
 #include "ranking/pair_newton.hpp"
 
 #include "base/blas.hpp"
+#include "base/interrupt.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -241,8 +242,8 @@ private:
 } // namespace
 
 PairResult solve_pairs_by_newton(const ScoreSpace& rows, const RankPairs& pairs,
-                                 std::span<const double> upper, const Limits& limits,
-                                 Watch& watch) {
+                                 std::span<const double> upper, const Limits& limits) {
+  Watch watch(limits.time_limit, limits.wants_stop);
   return Newton(rows, pairs, upper).run(limits, watch);
 }
 

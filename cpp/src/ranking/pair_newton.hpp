@@ -18,6 +18,6 @@ namespace alphapath {
 
 /// For rows of few features: the Hessian is dense. n_passes counts Newton steps.
 PairResult solve_pairs_by_newton(const ScoreSpace& rows, const RankPairs& pairs,
-                                 std::span<const double> upper, const Limits& limits, Watch& watch);
+                                 std::span<const double> upper, const Limits& limits);
 
 } // namespace alphapath

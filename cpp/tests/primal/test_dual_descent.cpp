@@ -37,7 +37,6 @@ void check_point(const MarginData& data, const DualResult& found, bool has_bias)
 } // namespace
 
 TEST(dual_descent_reaches_its_gap) {
-  Watch watch(0, {});
   for (const auto layout : all_layouts) {
     const MarginData data(layout, n, d);
     const MarginTask task = data.task(MarginLoss::hinge());
@@ -47,7 +46,7 @@ TEST(dual_descent_reaches_its_gap) {
       DualResult found[2];
       for (const bool uses_bounds : {false, true}) {
         options.uses_bounds = uses_bounds;
-        found[uses_bounds] = descend_dual(task, {}, options, watch);
+        found[uses_bounds] = descend_dual(task, {}, options);
         CHECK(found[uses_bounds].status == Status::solved);
         CHECK(found[uses_bounds].gap <= 1e-9 * found[uses_bounds].objective);
         check_point(data, found[uses_bounds], has_bias);
@@ -56,7 +55,7 @@ TEST(dual_descent_reaches_its_gap) {
       CHECK(found[0].n_iter == found[1].n_iter && found[0].n_inner == found[1].n_inner);
       CHECK(found[0].n_pruned == 0 && found[1].n_pruned > 0);
       CHECK(has_bias || found[1].theta[d] == 0.0); // never touched
-      const DualResult again = descend_dual(task, found[1].alpha, options, watch);
+      const DualResult again = descend_dual(task, found[1].alpha, options);
       CHECK(again.n_iter == 0 && again.alpha == found[1].alpha);
     }
   }
@@ -67,14 +66,13 @@ TEST(dual_descent_gives_up_when_asked) {
   const MarginTask task = data.task(MarginLoss::hinge());
   DualOptions options;
   options.tol = 1e-13, options.max_examined = 4 * static_cast<std::int64_t>(n);
-  Watch watch(0, {});
-  const DualResult found = descend_dual(task, {}, options, watch);
+  const DualResult found = descend_dual(task, {}, options);
   CHECK(found.status == Status::iteration_limit && found.gap > 0.0);
   check_point(data, found, false);
-  Watch stopped(0, [] { return true; });
+  options.wants_stop = [] { return true; };
   options.max_examined = -1;
   options.tol = 0.0; // never met: only the question ends it, or rounding
-  const DualResult interrupted = descend_dual(task, {}, options, stopped);
+  const DualResult interrupted = descend_dual(task, {}, options);
   CHECK(interrupted.status == Status::interrupted || interrupted.status == Status::stalled);
   check_point(data, interrupted, false);
 }

@@ -99,7 +99,6 @@ TEST(any_number_of_threads_gives_the_same_bits) {
 }
 
 TEST(bounds_do_not_change_a_descent) {
-  Watch watch(0, {});
   for (const auto layout : all_layouts) {
     MarginData data(layout, n, d);
     const double scale = total(data.weights);
@@ -113,7 +112,7 @@ TEST(bounds_do_not_change_a_descent) {
         DescentResult found[3];
         for (int k = 0; k < 3; ++k) {
           const auto sums = make_margin_sums(data.task(loss), static_cast<MarginMethod>(k), 1);
-          found[k] = descend(*sums, std::vector<double>(d + 1, 0.0), options, watch);
+          found[k] = descend(*sums, std::vector<double>(d + 1, 0.0), options);
           CHECK(found[k].n_iter == found[0].n_iter);
           CHECK(largest_difference(found[k].theta, found[0].theta) <= 1e-9);
         }

@@ -108,11 +108,10 @@ TEST(linear_ranking_by_newton_descent_and_walk) {
   };
   for (const double C : {1e-3, 0.1, 10.0}) {
     const std::vector<double> upper(pairs.size(), C), zero(pairs.size(), 0.0);
-    Watch watch(0, {});
-    const PairResult newton = solve_pairs_by_newton(*space, pairs, upper, {1e-3, -1}, watch);
+    const PairResult newton = solve_pairs_by_newton(*space, pairs, upper, {1e-3, -1});
     CHECK(newton.status == Status::solved);
     CHECK(violation(pairs, kernel, newton.beta, upper) <= 1e-3);
-    const PairResult descent = descend_pairs(*space, pairs, upper, zero, {1e-3, 100000}, watch);
+    const PairResult descent = descend_pairs(*space, pairs, upper, zero, {1e-3, 100000});
     CHECK(descent.status == Status::solved);
     CHECK(violation(pairs, kernel, descent.beta, upper) <= 1e-3);
     check_walk(*space, pairs, kernel, newton.beta, upper);
@@ -129,8 +128,7 @@ TEST(kernel_ranking_by_descent_and_walk) {
   const Kernel kernel = [&](std::size_t i, std::size_t j) { return values.at(i, j); };
   for (const double C : {1e-2, 1.0, 50.0}) {
     const std::vector<double> upper(pairs.size(), C), zero(pairs.size(), 0.0);
-    Watch watch(0, {});
-    const PairResult found = descend_pairs(*space, pairs, upper, zero, {1e-4, 100000}, watch);
+    const PairResult found = descend_pairs(*space, pairs, upper, zero, {1e-4, 100000});
     CHECK(found.status == Status::solved);
     CHECK(violation(pairs, kernel, found.beta, upper) <= 1e-4);
     check_walk(*space, pairs, kernel, found.beta, upper);

@@ -1,5 +1,7 @@
 #include "primal/sums/gradient.hpp"
 
+#include "base/interrupt.hpp"
+
 #include <cmath>
 
 namespace alphapath {
@@ -35,8 +37,8 @@ double gap_at(const std::vector<double>& theta, const DescentOptions& options,
 
 } // namespace
 
-DescentResult descend(MarginSums& sums, std::vector<double> theta, const DescentOptions& options,
-                      Watch& watch) {
+DescentResult descend(MarginSums& sums, std::vector<double> theta, const DescentOptions& options) {
+  Watch watch(options.time_limit, options.wants_stop);
   DescentResult result;
   result.step = options.step;
   std::vector<double> gradient(theta.size());
@@ -64,7 +66,7 @@ DescentResult descend(MarginSums& sums, std::vector<double> theta, const Descent
     }
     const double change = next - objective;
     objective = next;
-    const bool is_near = options.gap_tol < 0.0
+    const bool is_near = options.gap_tol == 0.0
                              ? std::abs(change) < options.tol * std::abs(next)
                              : gap_at(theta, options, gradient) <= options.gap_tol * next;
     if (!is_near && !has_moved) {

@@ -1,7 +1,6 @@
 // Gradient descent on a regularised sum of margin losses, as in section 4.2 of the paper.
 #pragma once
 
-#include "base/interrupt.hpp"
 #include "primal/sums/loss_sums.hpp"
 #include "problem/limits.hpp"
 
@@ -10,16 +9,16 @@
 
 namespace alphapath {
 
-struct DescentOptions {
-  double lam = 1.0;      // of lam / 2 |w|^2
-  double bias_lam = 0.0; // of bias_lam / 2 b^2
-  bool has_bias = true;  // otherwise b stays 0
-  double step = 100.0;   // at the first iteration
-  double tol = 1e-4;     // relative change of the objective at which to stop
-  // Relative gap at which to stop instead, for losses with slopes; below 0: not asked for.
-  double gap_tol = -1.0;
+/// Stops at a relative change `tol` of the objective, or, for losses with slopes, at a relative
+/// gap.
+struct DescentOptions : Limits {
+  DescentOptions() { tol = 1e-4; }
+
+  double lam = 1.0;        // of lam / 2 |w|^2
+  double bias_lam = 0.0;   // of bias_lam / 2 b^2
+  bool has_bias = true;    // otherwise b stays 0
+  double step = 100.0;     // at the first iteration
   bool halves_step = true; // halve the step whenever the objective rose
-  std::int64_t max_iter = -1;
 };
 
 struct DescentResult {
@@ -33,7 +32,6 @@ struct DescentResult {
 /// Minimises lam / 2 |w|^2 + bias_lam / 2 b^2 + sums.value(w, b) from `theta` by fixed steps that
 /// are halved when the objective rose; stops at a relative change below tol, as the paper does, or
 /// at a gap: where steps are too long or too short the change says little of the distance.
-DescentResult descend(MarginSums& sums, std::vector<double> theta, const DescentOptions& options,
-                      Watch& watch);
+DescentResult descend(MarginSums& sums, std::vector<double> theta, const DescentOptions& options);
 
 } // namespace alphapath
