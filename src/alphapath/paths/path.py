@@ -2,7 +2,7 @@
 
 Weights are c(t) = c0 + t dc. Between breakpoints the betas of the margin set and the bias are
 affine in t, everybody else is at a bound; a piece stores only the former, and which instance is
-where follows from the changes recorded (cpp/include/alphapath/path.hpp). `save` writes numbers
+where follows from the changes recorded (cpp/src/path/record.hpp). `save` writes numbers
 only, never pickles.
 """
 

@@ -1,6 +1,6 @@
 """The face of the native walker: one Problem whose exact solution is followed as it moves.
 
-The walk itself, its events and the factor of the margin set live in cpp/src/path_*. Here is what
+The walk itself, its events and the factor of the margin set live in cpp/src/path. Here is what
 surrounds it: beginning from any feasible beta, checking the end against recomputed residuals, and
 handing over to SMO where a walk can not go on.
 """

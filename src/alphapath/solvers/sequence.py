@@ -4,7 +4,7 @@
 
 Each step begins from an earlier one, its parent, by a seed that the native core makes without a
 kernel row where it can: for folds and for values of C, the time between two solves would otherwise
-be longer than the solves. See cpp/src/sequence.cpp.
+be longer than the solves. See cpp/src/sequence/sequence.cpp.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def solve_steps_on(
     workspace: _core.SequenceWorkspace | None,
     n_threads: int = 1,
 ) -> dict[str, Any]:
-    """The columns of steps on the kernel of `problem`; see cpp/src/sequence.cpp."""
+    """The columns of steps on the kernel of `problem`; see cpp/src/sequence/sequence.cpp."""
     view: Any = problem.kernel
     n_known, n = len(known), problem.n
     # Weights that no row has are rows of their own.
