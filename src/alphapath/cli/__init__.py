@@ -16,7 +16,7 @@ from types import ModuleType
 
 from ..errors import AlphapathError
 from ..version import __version__
-from .failure import BROKEN_PIPE, INTERRUPTED, REFUSED, TERMINATED, CommandError
+from .failure import BROKEN_PIPE, INTERRUPTED, REFUSED, TERMINATED, CommandError, printable
 from .file_plan import plan_files
 from .numbers import NegativeNumbers
 from .termination import Termination
@@ -131,16 +131,8 @@ def show_warning(message: Warning | str, *place: object, **more: object) -> None
 
 
 def say(text: str, kept: str = "") -> None:
-    """Write a sentence to the standard error stream, where it can be written.
-
-    The names in it are any text: what would not be printed, or would command a terminal, is
-    written by its number, but for the characters `kept`.
-    """
-    shown = (
-        one if one.isprintable() or one in kept else one.encode("unicode_escape").decode()
-        for one in text
-    )
+    """Write a sentence to the standard error stream, where it can be written."""
     try:
-        print(f"alphapath: {''.join(shown)}", file=sys.stderr, flush=True)
+        print(f"alphapath: {printable(text, kept)}", file=sys.stderr, flush=True)
     except OSError:  # the exit code says it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
