@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from ..kernels import Kernel, KernelStore, Linear, Rbf
+from ..kernels.rows import as_rows
 from ..solvers.lapack import single_threaded
 from .quadratic_loss import QuadraticModel, not_convex
-from .quadratic_path import LambdaPath, PathEnd, as_rows
+from .quadratic_path import LambdaPath, PathEnd
 
 
 def lambda_path(

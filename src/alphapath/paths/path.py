@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from .. import _core
 from ..kernels.equal_rows import distinct_rows, on_distinct_rows
 from ..kernels.limits import check_decision_values
+from ..kernels.rows import as_rows
 from ..optimality import snap_to_box
 from ..problem import FloatArray, Problem
 from ..solution import Solution, Status, make_solution
@@ -166,7 +167,7 @@ class Path:
             return np.asarray(K @ beta[support] + bias)
 
         with np.errstate(over="ignore", invalid="ignore"):
-            values = on_distinct_rows(X, evaluate)
+            values = on_distinct_rows(as_rows(X), evaluate)
         return check_decision_values(values, view.kernel)
 
     def to_estimator(self, t: float) -> Any:
@@ -225,7 +226,7 @@ class Path:
 
     def values_on(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """f(X) at the start and at the end of every piece: two arrays (n_pieces, n_rows)."""
-        distinct, places = distinct_rows(X)
+        distinct, places = distinct_rows(as_rows(X))
         first, last = self._evaluate_pieces(distinct)
         return first[:, places], last[:, places]
 

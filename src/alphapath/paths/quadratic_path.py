@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values
+from ..kernels.rows import as_rows
 from ..problem import FloatArray, Problem
 from ..solution import Solution
 from .analytic_curve import AnalyticCurve
@@ -304,8 +305,3 @@ class LambdaPath:
         from .quadratic_plot import plot_set_sizes
 
         return plot_set_sizes(self, ax)
-
-
-def as_rows(X: Any) -> Any:
-    """CSR of sparse data, float64 of everything else."""
-    return X.tocsr() if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)
