@@ -18,6 +18,7 @@ from ..certificate import Certificate, certify
 from ..kernels import KernelStore, Precomputed
 from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values, check_squared_norms
+from ..kernels.rows import check_sparse
 from ..problem import FloatArray, KernelView, Problem
 from ..solution import Info, Status
 from . import training
@@ -122,6 +123,7 @@ class BaseSVM(ModelExchange, RememberedParameters):
 
     def _check_rows(self, X: Any, *y: Any, reset: bool = True) -> Any:
         """X and, where given, y: float64, finite, C-contiguous or canonical CSR."""
+        check_sparse(X)
         if sp.issparse(X) and self.kernel == "precomputed":
             raise TypeError(
                 f"The precomputed kernel is a sparse {type(X).__name__}; pass a dense array."

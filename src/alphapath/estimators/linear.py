@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..kernels import Linear
 from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values
+from ..kernels.rows import check_sparse
 from ..margin_certificate import MarginCertificate, tighten
 from ..margin_problem import MarginProblem, scale_weights
 from ..margin_solution import MarginSolution
@@ -257,6 +258,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
             "accept_sparse": "csr",
             "reset": reset,
         }
+        check_sparse(X)
         checked = validate_data(self, X, *y, **options)
         X = checked[0] if y else checked
         if sp.issparse(X) and not X.has_canonical_format:

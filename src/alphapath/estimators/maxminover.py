@@ -18,6 +18,7 @@ from ..certificate import Certificate, certify
 from ..kernels import Kernel, KernelStore, Precomputed
 from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values, check_squared_norms
+from ..kernels.rows import check_sparse
 from ..problem import FloatArray, KernelView, Problem
 from ..solution import Solution, Status
 from ..solvers import coordinate, maxminover
@@ -233,6 +234,7 @@ class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
     # -- from rows to a problem and back
 
     def _check_rows(self, X: Any, reset: bool = True) -> Any:
+        check_sparse(X)
         if sp.issparse(X) and self.kernel == "precomputed":
             raise TypeError(
                 f"The precomputed kernel is a sparse {type(X).__name__}; pass a dense array."

@@ -20,6 +20,7 @@ from ..certificate import Certificate, certify
 from ..kernels import Kernel, KernelStore, Precomputed
 from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values, check_squared_norms
+from ..kernels.rows import check_sparse
 from ..paths.follow_lambda import PathLimits, follow
 from ..paths.quadratic_loss import LOSSES, QuadraticModel, parse_loss
 from ..paths.quadratic_path import LambdaPath, PathEnd
@@ -127,6 +128,7 @@ class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
 
     def _check_rows(self, X: Any, **options: Any) -> Any:
         options |= {"dtype": np.float64, "order": "C", "accept_sparse": "csr"}
+        check_sparse(X)
         if self.kernel == "precomputed" and sp.issparse(X):
             raise TypeError(
                 f"The precomputed kernel is a sparse {type(X).__name__}; pass a dense array."

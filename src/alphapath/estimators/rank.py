@@ -16,6 +16,7 @@ from ..certificate import Certificate, certify
 from ..kernels import Precomputed, pairs_within
 from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values, check_kernel_size, check_squared_norms
+from ..kernels.rows import check_sparse
 from ..paths.ndcg import check_relevance, ndcg, read_queries
 from ..problem import FloatArray, Problem
 from ..solution import Solution, Status
@@ -201,6 +202,7 @@ class RankSVM(BaseEstimator):
         return rows
 
     def _check_rows(self, X: Any, *y: Any, reset: bool = True) -> Any:
+        check_sparse(X)
         if sp.issparse(X) and self.kernel == "precomputed":
             raise TypeError(
                 f"The precomputed kernel is a sparse {type(X).__name__}; pass a dense array."

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..kernels import KernelStore, Precomputed
 from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values, check_kernel_size, check_squared_norms
+from ..kernels.rows import check_sparse
 from ..margin_certificate import MarginCertificate
 from ..margin_problem import MarginProblem
 from ..problem import FloatArray
@@ -107,6 +108,7 @@ class BaseSmooth(BaseEstimator):
 
     def _check_rows(self, X: Any, *y: Any, reset: bool = True) -> Any:
         """X and, where given, y: float64, finite, C-contiguous or canonical CSR."""
+        check_sparse(X)
         if sp.issparse(X) and self.kernel == "precomputed":
             raise TypeError(
                 f"The precomputed kernel is a sparse {type(X).__name__}; pass a dense array."

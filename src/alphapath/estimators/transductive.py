@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from ..certificate import Certificate
+from ..kernels.rows import check_sparse
 from ..paths.transduction import transduce
 from ..paths.weights import read_estimator
 from ..problem import FloatArray
@@ -94,6 +95,7 @@ class TransductiveSVC(ClassifierMixin, BaseEstimator):
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the model; rows whose label is -1 are unlabelled."""
+        check_sparse(X)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
         is_labelled = y != UNLABELLED

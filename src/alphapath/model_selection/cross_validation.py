@@ -18,6 +18,7 @@ from sklearn.utils.validation import _num_samples
 
 from ..estimators.linear import LinearSVC
 from ..estimators.smooth_base import BaseSmooth
+from ..kernels.rows import check_sparse
 from ..search.parents import check_seeding
 from .fold_models import FoldModels
 from .fold_runs import DualRun, LinearRun, Run, SmoothRun
@@ -138,6 +139,7 @@ def cross_validate(
     begin = time.perf_counter()
     model = as_searched(on_device(last_step(estimator)[1], device))
     check_seeding_of(model, seeding)
+    check_sparse(X)
     X, y, groups = indexable(X, y, groups)
     splitter = check_cv(cv, y, classifier=is_classifier(model))
     routed = route_params(estimator, splitter, scoring, groups, params or {})

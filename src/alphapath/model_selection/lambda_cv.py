@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_array
 
 from ..estimators.quadratic_loss import QuadraticLossSVC, warn_ended
+from ..kernels.rows import check_sparse
 from ..paths.follow_lambda import follow
 from ..paths.quadratic_path import PathEnd
 from ..paths.validation import ValidationCurve, average_curves
@@ -88,6 +89,7 @@ def cross_validate_path(
     True
     """
     begin = time.perf_counter()
+    check_sparse(X)
     X = check_array(X, accept_sparse="csr", dtype=np.float64)
     labels = np.asarray(y)
     splits = list(check_cv(cv, labels, classifier=True).split(X, labels, groups))

@@ -19,6 +19,7 @@ from sklearn.model_selection import check_cv
 from sklearn.svm import LinearSVC as PeerSVC
 
 from ..estimators.linear import LinearSVC
+from ..kernels.rows import check_sparse
 from ..problem import FloatArray
 from ..solvers.lapack import single_threaded
 from ..stopping import Stop
@@ -143,6 +144,7 @@ def linear_c_search(
             f"The solver is {estimator.solver!r}; a search over C needs 'auto' or 'newton'."
         )
     y = np.asarray(y)
+    check_sparse(X)
     splits = list(check_cv(cv, y, classifier=True).split(X, y))
     folds = LinearFolds(clone(estimator).set_params(lam=None), X, y, None, splits)
     for error in folds.errors.values():

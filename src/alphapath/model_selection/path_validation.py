@@ -15,6 +15,7 @@ from sklearn.utils import indexable
 from ..estimators.quadratic_loss import QuadraticLossSVC
 from ..estimators.svc import SVC
 from ..estimators.svr import SVR
+from ..kernels.rows import check_sparse
 from ..paths.path import Path
 from ..paths.path_or_grid import most_iterations, prefers_path
 from ..paths.validation import ValidationCurve, average_curves, make_curve
@@ -141,6 +142,7 @@ def cross_validate_path(
     model: Any = on_device(as_own(estimator), "cpu")
     if not isinstance(model, (SVC, SVR)):
         raise TypeError(f"{type(model).__name__} has no C to follow; pass an SVC or an SVR.")
+    check_sparse(X)
     X, y, groups = indexable(X, y, groups)
     splitter = check_cv(cv, y, classifier=is_classifier(model))
     splits = make_splits(splitter, X, y, {"groups": groups})

@@ -25,6 +25,7 @@ from sklearn.utils.validation import _check_method_params, _num_samples
 
 from ..estimators.devices import DEVICES, is_on_gpu
 from ..kernels import parse_memory_limit
+from ..kernels.rows import check_sparse
 from ..search.digest import digest_facts, fingerprint
 from ..search.journal import Journal
 from ..search.outline import describe_search, write_outline
@@ -193,6 +194,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
             self.__dict__.pop(name, None)
         scorers, refit_metric = self._get_scorers()
         check_scorers(scorers, self.scoring)
+        check_sparse(X)
         X, y = indexable(X, y)
         if isinstance(y, np.ndarray) and y.dtype.kind == "f":
             assert_all_finite(y, input_name="y")

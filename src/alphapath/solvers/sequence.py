@@ -81,7 +81,7 @@ class SequenceSolution:
         The same bits for equal rows of the kernel.
         """
         bias = self.bias[steps]
-        values = self._products_at(steps, rows).reshape(bias.size, -1)
+        values = self._products_at(steps, rows).reshape(bias.size, len(rows))
         values += bias[:, None]
         return values
 
