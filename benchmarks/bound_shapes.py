@@ -31,7 +31,7 @@ REBUILD = 1.0
 def walk(X: Any, y: np.ndarray, lam: float, n_steps: int) -> Iterator[np.ndarray]:
     """theta at every step of the descent of the paper."""
     from alphapath import _core
-    from alphapath.solvers.margin_rows import read_rows
+    from alphapath.solvers.primal.rows import read_rows
 
     n = len(y)
     task = _core.MarginTask(read_rows(X), y, np.full(n, 1.0 / n), _core.MarginLoss.huber(WIDTH))

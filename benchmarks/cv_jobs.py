@@ -24,7 +24,7 @@ def read_labels(f: np.ndarray, n_classes: int) -> np.ndarray:
     """Class numbers from decision values: the sign, or the most votes of the pairs."""
     if n_classes == 2:
         return (f > 0.0).astype(int)
-    from alphapath.estimators.one_vs_one import count_votes
+    from alphapath.estimators.common.one_vs_one import count_votes
 
     return np.argmax(count_votes(f, n_classes), axis=1)
 

@@ -124,7 +124,7 @@ def mnist_batch(options: Options) -> dict[str, Any]:
     from alphapath import Problem
     from alphapath.gpu import DeviceStore
     from alphapath.kernels import Rbf
-    from alphapath.solvers.chain import solve_chain
+    from alphapath.solvers.sequence.along_c import solve_chain
 
     X, y = read_mnist(options)
     y = np.where(y % 2 == 1, 1.0, -1.0)

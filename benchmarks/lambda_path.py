@@ -45,7 +45,7 @@ COLUMNS = {
 def build(case: dict[str, Any], seed: int, folder: str) -> Any:
     """The model of one sample: rbf with gamma = 1 / n_features, as published."""
     from alphapath.kernels import KernelStore, Rbf
-    from alphapath.paths.quadratic_loss import QuadraticModel
+    from alphapath.paths.quadratic.model import QuadraticModel
 
     X, y = sample(case["name"], seed, folder)
     view = KernelStore(X).view(Rbf(1.0 / X.shape[1]), precision="float64")
@@ -103,7 +103,7 @@ def certify_path(case: dict[str, Any], seed: int, folder: str) -> dict[str, floa
     `worst_kkt` is that of `path.at`, `worst_fraction` that of (5.11) by the fractions as the walk
     left them.
     """
-    from alphapath.certificate import certify
+    from alphapath.problem import certify
 
     path = follow_path(case, seed, folder)
     model = path.model
@@ -122,7 +122,7 @@ def certify_path(case: dict[str, Any], seed: int, folder: str) -> dict[str, floa
 
 def compare_coordinate(case: dict[str, Any], seed: int, folder: str) -> dict[str, Any]:
     """Job: decision values of the path against coordinate descent from zero (1e-8)."""
-    from alphapath.solution import Status
+    from alphapath.problem import Status
     from alphapath.solvers import coordinate
 
     path = follow_path(case, seed, folder)
@@ -138,7 +138,7 @@ def compare_coordinate(case: dict[str, Any], seed: int, folder: str) -> dict[str
 
 
 def follow_path(case: dict[str, Any], seed: int, folder: str) -> Any:
-    from alphapath.paths.follow_lambda import follow
+    from alphapath.paths.quadratic.follow import follow
 
     return follow(build(case, seed, folder), np.array([-1, 1]), (None, LAST_LAMBDA))
 

@@ -62,7 +62,7 @@ def time_ours(
     """Job: decision values at the rows left out."""
     from alphapath import SVC
     from alphapath.solvers import smo
-    from alphapath.solvers.decremental import leave_out
+    from alphapath.solvers.sequence.leave_one_out import leave_out
 
     X, y = load(DataSpec(**data), Path(folder))
     rows = rounds_of(len(y), n_rounds)

@@ -39,9 +39,11 @@ PATIENCE = 3.0
 
 def solve_all(name: str, folder: str, C: float, tol: float, repeats: int) -> list[dict[str, Any]]:
     """Job: one problem by every solver, in turn."""
-    from alphapath.margin_problem import MarginProblem
-    from alphapath.solvers import margin_auto, margin_dual, margin_newton
-    from alphapath.solvers.margin_rows import read_rows
+    from alphapath.problem import MarginProblem
+    from alphapath.solvers.primal import auto as margin_auto
+    from alphapath.solvers.primal import dual_descent as margin_dual
+    from alphapath.solvers.primal import newton as margin_newton
+    from alphapath.solvers.primal.rows import read_rows
 
     X, y = load_linear(name, folder, "float64")
     rows, problem = read_rows(X), MarginProblem(X, y, np.full(len(y), C), "hinge")

@@ -57,8 +57,7 @@ class Judge:
         return np.full((3, len(self.grid), N_FOLDS), np.nan)
 
     def judge(self, k: int, fold: int, w: np.ndarray) -> tuple[float, float, int]:
-        from alphapath.margin_certificate import certify_margin
-        from alphapath.margin_problem import MarginProblem
+        from alphapath.problem import MarginProblem, certify_margin
 
         rows, labels = self.parts[fold]
         weights = np.full(len(labels), self.grid[k])
@@ -79,16 +78,16 @@ class Judge:
     def of_search(self) -> Iterator[tuple[int, int, np.ndarray]]:
         """What linear_c_search solves, which keeps scores alone."""
         from alphapath import LinearSVC
-        from alphapath.model_selection.linear_folds import LinearFolds
-        from alphapath.model_selection.primal_folds import Wanted
+        from alphapath.model_selection.folds.linear import LinearFolds
+        from alphapath.model_selection.folds.protocol import Wanted
 
         folds = LinearFolds(LinearSVC(fit_intercept=False), self.X, self.y, None, self.splits)
         for k, fold, (fit,) in folds.walk(self.grid.tolist(), Wanted()):
             yield k, fold, fit.coef
 
     def of_reference(self) -> Iterator[tuple[int, int, np.ndarray]]:
-        from alphapath.margin_problem import MarginProblem
-        from alphapath.solvers.margin_newton import NewtonLimits, NewtonPath
+        from alphapath.problem import MarginProblem
+        from alphapath.solvers.primal.newton import NewtonLimits, NewtonPath
 
         for fold, (rows, labels) in enumerate(self.parts):
             ones = np.ones(len(labels))

@@ -59,7 +59,7 @@ def descend_all(
 ) -> list[dict[str, Any]]:
     """Job: gradient descent by every method on one data set; without eps by a fixed step."""
     from alphapath import _core
-    from alphapath.solvers.margin_rows import read_rows
+    from alphapath.solvers.primal.rows import read_rows
 
     X, y = load_linear(name, folder)
     n = len(y)
@@ -126,7 +126,7 @@ def compare(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def draw_all(name: str, folder: str, repeats: int, is_quick: bool) -> list[dict[str, Any]]:
     """Job: Pegasos with and without bounds on one data set."""
     from alphapath import _core
-    from alphapath.solvers.margin_rows import read_rows
+    from alphapath.solvers.primal.rows import read_rows
 
     X, y = load_linear(name, folder)
     rows, n, answers = read_rows(X), len(y), []

@@ -147,7 +147,7 @@ def time_chain(
 ) -> tuple[float, bool]:
     """(seconds, whether the limit cut it) of the same grid in one native call."""
     from alphapath import SVC
-    from alphapath.solvers.chain import solve_chain
+    from alphapath.solvers.sequence.along_c import solve_chain
 
     begin = perf_counter()
     problem = SVC(**KERNELS[kernel], tol=1e-6).to_problem(X, y)

@@ -98,7 +98,7 @@ def fold_problems(case: Case, problem: Any, y: np.ndarray) -> list[Any]:
 def time_strategy(
     case: Case, problem: Any, y: np.ndarray, strategy: str, repeats: int, fresh: dict[int, Any]
 ) -> list[dict[str, Any]]:
-    from alphapath.solvers import smooth_newton
+    from alphapath.solvers.smooth import newton as smooth_newton
 
     def fit() -> Any:
         return smooth_newton.solve(problem, strategy=strategy)
@@ -121,7 +121,7 @@ def time_strategy(
 def time_folds(
     case: Case, problem: Any, y: np.ndarray, strategy: str, repeats: int, known: tuple[Any, Any]
 ) -> list[dict[str, Any]]:
-    from alphapath.solvers import smooth_newton
+    from alphapath.solvers.smooth import newton as smooth_newton
 
     fit, fresh = known
     folds = fold_problems(case, problem, y)
@@ -155,8 +155,8 @@ def time_folds(
 def time_leave_one_out(
     case: Case, full: Any, y: np.ndarray, strategy: str, repeats: int
 ) -> dict[str, Any]:
-    from alphapath.solvers import smooth_newton
-    from alphapath.solvers.smooth_removal import leave_out
+    from alphapath.solvers.smooth import newton as smooth_newton
+    from alphapath.solvers.smooth.leave_one_out import leave_out
 
     n, drops = full.problem.n, case.gamma is not None
     few = np.linspace(0, n - 1, N_REFITS).astype(np.intp)[:: 5 if drops and n > 2000 else 1]
@@ -192,8 +192,8 @@ def time_leave_one_out(
 def time_in_turn(title: str, folder: str, repeats: int) -> list[dict[str, Any]]:
     """Job: "auto" and the other strategies, call after call."""
     from alphapath import SmoothSVC
-    from alphapath.solvers import smooth_newton
-    from alphapath.solvers.smooth_removal import leave_out
+    from alphapath.solvers.smooth import newton as smooth_newton
+    from alphapath.solvers.smooth.leave_one_out import leave_out
 
     case = find_case(title)
     X, y = load_case(case, folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from alphapath.margin_problem import MarginProblem
+from alphapath.problem import MarginProblem
 
 
 def make_square(n=120, seed=0, c=1.0, **changes):

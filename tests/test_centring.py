@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from alphapath.certificate import certify
 from alphapath.kernels import Callable, KernelStore, Linear, Poly, Precomputed, Rbf, Sigmoid
-from alphapath.problem import Problem
-from alphapath.solution import Status
+from alphapath.problem import Problem, Status, certify
 from alphapath.solvers import coordinate, smo
 from test_store_values import curvature, stored
 

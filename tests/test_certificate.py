@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from alphapath import Problem, certify
-from alphapath.optimality import best_response, bias_from_gradient, kkt_violation, slopes
+from alphapath.problem.optimality import best_response, bias_from_gradient, kkt_violation, slopes
 from oracles import MatrixView, dual_objective, solve_by_qp
 
 
@@ -122,7 +122,7 @@ def test_blocks_do_not_change_the_answer(rng, monkeypatch):
     problem = make_problems(rng)["svc"]
     beta = 0.3 * problem.targets * problem.weights
     whole = certify(problem, beta)
-    monkeypatch.setattr("alphapath.certificate.BLOCK_VALUES", 80)
+    monkeypatch.setattr("alphapath.problem.certificate.BLOCK_VALUES", 80)
     assert certify(problem, beta).objective == pytest.approx(whole.objective, rel=1e-14)
 
 

@@ -14,14 +14,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from alphapath import SVC, Status
-from alphapath.estimators import devices, one_vs_one, parts
+from alphapath.estimators.common import devices, one_vs_one
+from alphapath.estimators.common import problems as parts
 from alphapath.kernels import KernelStore, Rbf
-from alphapath.model_selection import SVMSearchCV, cross_validate, leave_one_out, search_solve
-from alphapath.model_selection.pair_folds import PairRun
-from alphapath.solvers import class_pairs
-from alphapath.solvers.class_pairs import solve_class_pairs
+from alphapath.model_selection import SVMSearchCV, cross_validate, leave_one_out
+from alphapath.model_selection.folds.pairs import PairRun
+from alphapath.model_selection.grid import chain as search_solve
 from alphapath.solvers.native import Limits
-from alphapath.solvers.steps import Steps
+from alphapath.solvers.sequence import class_pairs
+from alphapath.solvers.sequence.class_pairs import solve_class_pairs
+from alphapath.solvers.sequence.steps import Steps
 from class_clouds import clouds
 
 # -- folds

@@ -13,13 +13,14 @@ from sklearn.utils.multiclass import _ovr_decision_function
 
 from alphapath import SVC, Status
 from alphapath.errors import KernelError
-from alphapath.estimators import one_vs_one, parts, training
+from alphapath.estimators.common import one_vs_one, training
+from alphapath.estimators.common import problems as parts
 from alphapath.kernels import KernelStore, Linear, Poly, Rbf
-from alphapath.solvers import class_pairs
-from alphapath.solvers.class_pairs import ClassPairs, solve_class_pairs
 from alphapath.solvers.native import Limits
-from alphapath.solvers.sequence import solve_sequence
-from alphapath.solvers.steps import Steps
+from alphapath.solvers.sequence import class_pairs
+from alphapath.solvers.sequence.class_pairs import ClassPairs, solve_class_pairs
+from alphapath.solvers.sequence.sequence import solve_sequence
+from alphapath.solvers.sequence.steps import Steps
 from class_clouds import clouds
 
 

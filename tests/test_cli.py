@@ -24,8 +24,8 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import alphapath
 from alphapath import cli
-from alphapath.cli.data import read_data
-from alphapath.cli.scaling import FeatureScaler, read_range
+from alphapath.cli.files.data import read_data
+from alphapath.cli.files.scaling import FeatureScaler, read_range
 from conftest import Run
 
 

@@ -16,8 +16,8 @@ import pytest
 
 import alphapath
 from alphapath.cli import COMMANDS, load_command, make_parser
-from alphapath.cli.file_plan import INPUTS, OUTPUTS
-from alphapath.cli.text_file import input_file
+from alphapath.cli.files.plan import INPUTS, OUTPUTS
+from alphapath.cli.files.text import input_file
 from conftest import Run
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(alphapath.__file__).parents[1])}

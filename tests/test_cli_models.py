@@ -17,7 +17,7 @@ import pytest
 from sklearn.datasets import dump_svmlight_file, load_iris
 
 from alphapath import output_files
-from alphapath.cli.model_file import checksum
+from alphapath.cli.files.model import checksum
 from conftest import Run
 
 #: Line breaks of any program, separators, quotes, and what other programs take for nothing.

@@ -13,8 +13,8 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from alphapath import OneClassMaxMinOver, OneClassSVM
-from alphapath.cli.data import read_data
-from alphapath.cli.one_class_command import divide
+from alphapath.cli.commands.one_class import divide
+from alphapath.cli.files.data import read_data
 from conftest import Run
 
 

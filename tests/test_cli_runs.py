@@ -16,7 +16,9 @@ import pytest
 from sklearn.datasets import dump_svmlight_file, make_classification
 
 import alphapath
-from alphapath.cli import cv_command, loo_command, search_command
+from alphapath.cli.commands import cv as cv_command
+from alphapath.cli.commands import loo as loo_command
+from alphapath.cli.commands import search as search_command
 from conftest import Run
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(alphapath.__file__).parents[1])}

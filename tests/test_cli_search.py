@@ -22,8 +22,8 @@ from sklearn.preprocessing import StandardScaler, minmax_scale
 
 from alphapath import QuadraticLossSVC
 from alphapath.cli import grid_options
-from alphapath.cli.compare_command import describe_equal, score_tolerance
-from alphapath.cli.data import read_data
+from alphapath.cli.commands.compare import describe_equal, score_tolerance
+from alphapath.cli.files.data import read_data
 from conftest import Run
 
 

@@ -15,7 +15,7 @@ from sklearn.preprocessing import scale
 from alphapath import SVC, SVR
 from alphapath.paths import weight_path
 from alphapath.report import CoefficientPathDisplay
-from alphapath.report.coefficient_display import MAX_BREAKPOINTS, sample_points
+from alphapath.report.displays.coefficient import MAX_BREAKPOINTS, sample_points
 
 matplotlib.use("Agg")
 

@@ -26,7 +26,7 @@ from sklearn.svm import SVC as PEER
 
 from alphapath import SVC
 from alphapath.errors import JournalError
-from alphapath.search.digest import digest, digest_facts
+from alphapath.search.journal.digest import digest, digest_facts
 
 
 def test_digests_depend_on_content_alone() -> None:
@@ -245,7 +245,7 @@ HELPER = "scale = 2.0\ndef product(A, B):\n    return A @ B.T\n"
 LATE = "def power(A):\n    return A ** 2\n"
 CODE = """
 import importlib, sys
-from alphapath.search.digest import digest
+from alphapath.search.journal.digest import digest
 for folder in sys.argv[1:]:
     sys.path[0] = folder
     importlib.invalidate_caches()

@@ -218,7 +218,7 @@ def test_prediction_in_blocks(monkeypatch):
     X, y = CLASSIFICATION["iris"]()
     model = SVC().fit(X, y)
     expected = model.decision_function(X)
-    monkeypatch.setattr("alphapath.estimators.base.BLOCK_VALUES", 200)
+    monkeypatch.setattr("alphapath.estimators.common.base.BLOCK_VALUES", 200)
     assert np.allclose(model.decision_function(X), expected, rtol=0, atol=1e-12)
     assert np.allclose(model.decision_function(sp.csr_array(X)), expected, rtol=0, atol=1e-12)
 

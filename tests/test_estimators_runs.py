@@ -22,7 +22,8 @@ from sklearn.preprocessing import StandardScaler
 
 from alphapath import SVC, SVR, OneClassSVM, Start, Status, certify
 from alphapath.errors import InfeasibleStart
-from alphapath.estimators import devices, parts
+from alphapath.estimators.common import devices
+from alphapath.estimators.common import problems as parts
 from alphapath.kernels import KernelStore
 from alphapath.solvers import smo
 from datasets import CLASSIFICATION, REGRESSION

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn import svm
 
 from alphapath import SVC, SVR, OneClassSVM
-from alphapath.estimators.merge_rows import hash_rows, merge_rows
+from alphapath.estimators.common.merge_rows import hash_rows, merge_rows
 from datasets import CLASSIFICATION
 
 MODELS = {
@@ -162,7 +162,8 @@ def test_a_row_has_one_hash_dense_or_sparse():
 
 def test_hash_collisions_do_no_harm(monkeypatch):
     monkeypatch.setattr(
-        "alphapath.estimators.merge_rows.hash_rows", lambda X: np.zeros(X.shape[0], dtype=np.uint64)
+        "alphapath.estimators.common.merge_rows.hash_rows",
+        lambda X: np.zeros(X.shape[0], dtype=np.uint64),
     )
     X, y, weights = data()
     for rows in (X, sp.csr_array(X)):

@@ -12,11 +12,10 @@ from sklearn.svm import LinearSVC as SklearnLinearSVC
 
 from alphapath import LinearSVC
 from alphapath.errors import SolverMismatch
-from alphapath.margin_certificate import certify_margin
-from alphapath.margin_problem import MarginProblem
 from alphapath.model_selection import linear_c_search
-from alphapath.solvers.margin_newton import MAX_GRAM, JointPaths, NewtonLimits, NewtonPath
-from alphapath.solvers.margin_rows import read_rows
+from alphapath.problem import MarginProblem, certify_margin
+from alphapath.solvers.primal.newton import MAX_GRAM, JointPaths, NewtonLimits, NewtonPath
+from alphapath.solvers.primal.rows import read_rows
 
 LIMITS = NewtonLimits(1e-9, 500)
 N_FOLDS = 4

@@ -18,15 +18,15 @@ from sklearn.preprocessing import StandardScaler
 
 from alphapath import SVC, SVR, OneClassSVM, Problem, certify
 from alphapath.kernels import KernelStore, Rbf
-from alphapath.search import chain as chain_module
-from alphapath.search import parents as parents_module
 from alphapath.search import solve_folds
-from alphapath.search.chain import FoldChain, Limits
-from alphapath.search.parents import COLD, FULL, make_plan, nearest_earlier
-from alphapath.search.work import estimate_work
+from alphapath.search.cost import estimate_work
+from alphapath.search.folds import chain as chain_module
+from alphapath.search.folds import plan as parents_module
+from alphapath.search.folds.chain import FoldChain, Limits
+from alphapath.search.folds.plan import COLD, FULL, make_plan, nearest_earlier
 from alphapath.seeds import SEEDS
 from alphapath.solvers import smo
-from alphapath.solvers.sequence import solve_sequence
+from alphapath.solvers.sequence.sequence import solve_sequence
 from datasets import generated
 
 SEEDINGS = ["auto", "none", *SEEDS]

@@ -10,10 +10,10 @@ from alphapath.errors import DeviceError, KernelError
 from alphapath.gpu import batch, free_set, has_gpu, state, store
 from alphapath.gpu.free_set import most_members, solve_free_set
 from alphapath.gpu.matrix import DeviceMatrix, DeviceRows
+from alphapath.interrupt import Stop
 from alphapath.kernels import KernelStore, Linear, Poly, Precomputed, Rbf, Sigmoid
 from alphapath.solvers import smo
-from alphapath.solvers.chain import solve_chain
-from alphapath.stopping import Stop
+from alphapath.solvers.sequence.along_c import solve_chain
 from gpu_cases import make_data, make_problem, make_store
 
 C_VALUES = 2.0 ** np.arange(-5, 12, 4)

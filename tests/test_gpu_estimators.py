@@ -13,11 +13,11 @@ from sklearn.preprocessing import scale
 
 from alphapath import SVC, SVR, OneClassSVM, Status
 from alphapath.errors import DeviceError
-from alphapath.estimators.devices import is_on_gpu
+from alphapath.estimators.common.devices import is_on_gpu
 from alphapath.gpu import cuda
+from alphapath.interrupt import Stop
 from alphapath.model_selection import SVMSearchCV, cross_validate
-from alphapath.search.result import SearchTable
-from alphapath.stopping import Stop
+from alphapath.search.table import SearchTable
 from gpu_cases import make_data
 
 

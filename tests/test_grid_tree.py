@@ -6,8 +6,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from alphapath.search.arborescence import Edge, minimum_arborescence
-from alphapath.search.grid_tree import (
+from alphapath.search.chain import ROOT
+from alphapath.search.grid_tree.arborescence import Edge, minimum_arborescence
+from alphapath.search.grid_tree.learned_costs import LearnedPlan
+from alphapath.search.grid_tree.tree import (
     TREES,
     GridShape,
     GridTree,
@@ -17,8 +19,6 @@ from alphapath.search.grid_tree import (
     sequential_tree,
     split_tree,
 )
-from alphapath.search.learned import LearnedPlan
-from alphapath.search.node import ROOT
 
 SHAPE = GridShape(5, 7)
 

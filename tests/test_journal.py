@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 
 from alphapath.errors import JournalError
-from alphapath.search import journal as journal_module
-from alphapath.search.journal import Journal, key_text, pack, unpack
+from alphapath.search.journal import Journal
+from alphapath.search.journal import journal as journal_module
+from alphapath.search.journal.journal import key_text, pack, unpack
 
 FACTS = {"data": "aa", "splits": "bb"}
 

@@ -23,7 +23,7 @@ from alphapath.errors import JournalError
 from alphapath.model_selection import SVMSearchCV
 from alphapath.report import record_search, write_report
 from alphapath.search.journal import Journal
-from alphapath.search.outline import read_search
+from alphapath.search.journal.outline import read_search
 from conftest import Run
 
 

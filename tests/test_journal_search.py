@@ -29,9 +29,9 @@ import alphapath
 from alphapath import SVC, LinearSVC
 from alphapath.errors import JournalError
 from alphapath.model_selection import SVMSearchCV
-from alphapath.model_selection.search_work import SearchWork
+from alphapath.model_selection.grid.work import SearchWork
+from alphapath.search.chain import NEIGHBOUR
 from alphapath.search.journal import Journal
-from alphapath.search.node import NEIGHBOUR
 
 # Every chain that is begun is written down, so that what is done twice can be counted.
 SEARCH = """
@@ -39,7 +39,7 @@ import json, sys
 import numpy as np
 from sklearn.datasets import make_classification
 from alphapath import SVC
-from alphapath.model_selection import search_work
+from alphapath.model_selection.grid import work as search_work
 from alphapath.model_selection import SVMSearchCV
 
 journal, log, out = sys.argv[1:]

@@ -16,11 +16,11 @@ from tests.oracles import dual_objective, solve_by_qp
 from tests.quadratic_cases import LOSSES, artificial, random_lambdas, violation
 
 from alphapath import QuadraticLossSVC, Status, _core
-from alphapath.certificate import certify
 from alphapath.errors import InvalidProblem
 from alphapath.kernels import Linear, Precomputed, Rbf
 from alphapath.paths import LambdaPath, lambda_path
-from alphapath.paths.quadratic_path import PathEnd
+from alphapath.paths.quadratic.path import PathEnd
+from alphapath.problem import certify
 from alphapath.solvers import coordinate, lapack, newton
 
 

@@ -14,7 +14,7 @@ from sklearn import svm
 
 from alphapath import SVC, SVR, OneClassSVM
 from alphapath.errors import ModelFileError
-from alphapath.estimators.libsvm_file import read_model
+from alphapath.estimators.exchange.libsvm_file import read_model
 from datasets import CLASSIFICATION, REGRESSION
 
 

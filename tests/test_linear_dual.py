@@ -15,12 +15,11 @@ from sklearn.svm import LinearSVC as PeerSVC
 
 from alphapath import LinearSVC
 from alphapath.errors import InfeasibleStart, SolverMismatch
-from alphapath.margin_certificate import certify_margin
-from alphapath.margin_problem import MarginProblem
-from alphapath.margin_solution import MarginSolution
-from alphapath.solution import Status
-from alphapath.solvers import margin_auto, margin_dual, margin_newton
-from alphapath.solvers.margin_dual import DualLimits
+from alphapath.problem import MarginProblem, MarginSolution, Status, certify_margin
+from alphapath.solvers.primal import auto as margin_auto
+from alphapath.solvers.primal import dual_descent as margin_dual
+from alphapath.solvers.primal import newton as margin_newton
+from alphapath.solvers.primal.dual_descent import DualLimits
 
 LAYOUTS = ["dense", "csr"]
 DTYPES = [np.float64, np.float32]

@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.model_selection import KFold, RepeatedStratifiedKFold, ShuffleSplit, StratifiedKFold
 
 from alphapath import LinearSVC
-from alphapath.margin_certificate import certify_margin
 from alphapath.model_selection import cross_validate
+from alphapath.problem import certify_margin
 from datasets import CLASSIFICATION
 
 TIGHT = 1e-9

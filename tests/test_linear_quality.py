@@ -12,10 +12,11 @@ from sklearn.svm import LinearSVC as PeerSVC
 
 from alphapath import SVC, LinearSVC, SmoothSVC, SmoothSVR, TransductiveSVC
 from alphapath.errors import InfeasibleStart
-from alphapath.margin_certificate import balance, certify_margin, dual_objective
-from alphapath.margin_problem import MARGIN_LOSSES, OFFSETS, MarginProblem
-from alphapath.solution import Status
-from alphapath.solvers import margin_interior, margin_newton
+from alphapath.problem import MarginProblem, Status, certify_margin
+from alphapath.problem.margin_certificate import balance, dual_objective
+from alphapath.problem.margin_problem import MARGIN_LOSSES, OFFSETS
+from alphapath.solvers.primal import interior as margin_interior
+from alphapath.solvers.primal import newton as margin_newton
 
 OFFSET_ARGUMENTS = {
     "penalised": {},

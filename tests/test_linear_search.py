@@ -13,9 +13,9 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler, scale
 from sklearn.svm import LinearSVC as PeerSVC
 
 from alphapath import LinearSVC
-from alphapath.margin_certificate import certify_margin
 from alphapath.model_selection import SVMSearchCV
-from alphapath.solvers import margin_newton
+from alphapath.problem import certify_margin
+from alphapath.solvers.primal import newton as margin_newton
 from search_peers import compare, search_both
 
 GRID = {"C": [10.0, 0.01, 0.1, 1.0]}

@@ -13,10 +13,10 @@ from sklearn.svm import LinearSVC as PeerSVC
 
 from alphapath import SVC, LinearSVC
 from alphapath.errors import SolverMismatch
-from alphapath.margin_certificate import certify_margin
-from alphapath.margin_problem import MarginProblem
 from alphapath.model_selection import linear_c_search
-from alphapath.solvers import margin_newton, pegasos
+from alphapath.problem import MarginProblem, certify_margin
+from alphapath.solvers.primal import newton as margin_newton
+from alphapath.solvers.primal import pegasos
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,13 @@ import pytest
 import scipy.sparse as sp
 
 from alphapath.errors import InfeasibleStart, InvalidProblem
-from alphapath.margin_certificate import certify_margin
-from alphapath.margin_problem import LOSSES, MARGIN_LOSSES, OFFSETS, MarginProblem
-from alphapath.solvers import gradient, margin_dual, margin_newton, pegasos
-from alphapath.solvers.margin_gap import measure_point
-from alphapath.solvers.margin_rows import read_rows
+from alphapath.problem import MarginProblem, certify_margin
+from alphapath.problem.margin_problem import LOSSES, MARGIN_LOSSES, OFFSETS
+from alphapath.solvers.primal import dual_descent as margin_dual
+from alphapath.solvers.primal import gradient, pegasos
+from alphapath.solvers.primal import newton as margin_newton
+from alphapath.solvers.primal.gap import measure_point
+from alphapath.solvers.primal.rows import read_rows
 
 WIDTHS = {"huber": 0.3, "squared_epsilon_insensitive": 0.2}
 

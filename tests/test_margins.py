@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alphapath import _core
-from alphapath.margin_problem import MarginProblem
-from alphapath.solvers import gradient
-from alphapath.solvers.margin_rows import make_task, read_rows
+from alphapath.problem import MarginProblem
+from alphapath.solvers.primal import gradient
+from alphapath.solvers.primal.rows import make_task, read_rows
 
 LOSSES = [("hinge", 0.0), ("huber", 0.01), ("huber", 0.5), ("squared_hinge", 0.0)]
 

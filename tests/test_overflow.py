@@ -21,13 +21,10 @@ from alphapath import (
     SmoothSVR,
     TransductiveSVC,
     certify,
-    optimality,
 )
 from alphapath.errors import InfeasibleStart, KernelError
 from alphapath.gpu import DeviceStore
 from alphapath.kernels import KernelStore, Linear, Poly, Precomputed, Rbf
-from alphapath.margin_certificate import certify_margin
-from alphapath.margin_problem import MarginProblem
 from alphapath.model_selection import (
     SVMSearchCV,
     cross_validate,
@@ -35,6 +32,7 @@ from alphapath.model_selection import (
     linear_c_search,
 )
 from alphapath.paths import c_path, lambda_path, rank_c_path
+from alphapath.problem import MarginProblem, certify_margin, optimality
 from alphapath.solvers import smo
 
 N = 24

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import rbf_kernel
 
 from alphapath import SVC, SVR, certify
-from alphapath.paths.validation import ValidationCurve, as_curve
+from alphapath.paths.validation_curve import ValidationCurve, as_curve
 from alphapath.paths.weights import _Walk
 
 GAMMA = 0.1

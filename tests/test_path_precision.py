@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 
 from alphapath import SVC, Problem, certify
-from alphapath.certificate import multiply_exactly
 from alphapath.kernels import KernelStore, Linear
 from alphapath.paths import Path, c_path
+from alphapath.problem.certificate import multiply_exactly
 
 pytestmark = pytest.mark.skipif(
     np.finfo(np.longdouble).eps >= np.finfo(np.float64).eps,

@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 from alphapath import SVC, SVR, OneClassSVM
 from alphapath.model_selection import cross_validate, cross_validate_path
 from alphapath.paths.path_or_grid import count_moves
-from alphapath.solvers.chain import solve_chain
+from alphapath.solvers.sequence.along_c import solve_chain
 
 VALUES = (0.003, 0.02, 0.3, 1.7, 9.0)
 LIMITS = {"C_min": 0.001, "C_max": 10.0}

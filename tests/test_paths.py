@@ -17,7 +17,7 @@ from alphapath import SVC, SVR, QuadraticLossSVC, certify
 from alphapath.model_selection import cross_validate, cross_validate_path, leave_one_out
 from alphapath.paths import LambdaPath, Path, c_path, weight_path
 from alphapath.paths.stored_problem import load_arrays, save_arrays
-from alphapath.paths.validation import make_curve
+from alphapath.paths.validation_curve import make_curve
 from alphapath.solvers import smo
 from datasets import CLASSIFICATION, REGRESSION
 

@@ -14,10 +14,9 @@ from sklearn.svm import LinearSVC
 from tests.quadratic_cases import artificial
 
 from alphapath import QuadraticLossSVC, Status
-from alphapath.margin_certificate import certify_margin
-from alphapath.margin_problem import MarginProblem
 from alphapath.model_selection import cross_validate_path
-from alphapath.paths.quadratic_loss import LOSSES
+from alphapath.paths.quadratic.model import LOSSES
+from alphapath.problem import MarginProblem, certify_margin
 
 
 def cancer() -> tuple[np.ndarray, np.ndarray]:

@@ -18,7 +18,8 @@ from sklearn.svm import LinearSVC
 from alphapath import Problem, RankSVM, Status, certify, ndcg
 from alphapath.errors import SolverMismatch
 from alphapath.kernels import KernelStore, LinearRows, PairView, Precomputed, pairs_within
-from alphapath.solvers import coordinate, pairs
+from alphapath.solvers import coordinate
+from alphapath.solvers import ranking as pairs
 from oracles import MatrixView, solve_by_qp
 from rank_cases import CASES, KERNELS, generated
 

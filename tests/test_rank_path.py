@@ -14,8 +14,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from alphapath import RankSVM, certify, ndcg
 from alphapath.paths import Place, RankPath, rank_c_path, rank_weight_path
-from alphapath.paths.ndcg import NdcgRecorder, read_queries
-from alphapath.solvers import pairs
+from alphapath.paths.ranking.ndcg import NdcgRecorder, read_queries
+from alphapath.solvers import ranking as pairs
 from rank_cases import CASES, KERNELS, generated
 
 mpl.use("Agg")

@@ -25,13 +25,13 @@ from alphapath.model_selection import SVMSearchCV, cross_validate_path, one_stan
 from alphapath.report import record_search, write_report
 from alphapath.report.curve_record import record_curve
 from alphapath.report.data_facts import find_facts
-from alphapath.report.html import render
-from alphapath.report.html_curve import thin
-from alphapath.report.markup import element, verbatim
+from alphapath.report.html.curve import thin
+from alphapath.report.html.markup import element, verbatim
+from alphapath.report.html.page import render
+from alphapath.report.html.svg import ColourScale, colour_of, tick_values
+from alphapath.report.html.svg_curve import curve, find_range
 from alphapath.report.record import check_record, results_of
 from alphapath.report.score_grid import ScoreGrid, power_texts
-from alphapath.report.svg import ColourScale, colour_of, tick_values
-from alphapath.report.svg_curve import curve, find_range
 
 GRID = {"svc__C": [0.5, 2.0, 8.0], "svc__gamma": [0.0625, 0.25, 1.0]}
 VOID = {"meta", "link", "br", "img", "input"}
@@ -294,7 +294,7 @@ def test_only_the_page_itself_may_run_or_be_loaded(record: Any) -> None:
 
 def test_tags_are_written_in_one_place() -> None:
     """Whatever else makes a page has no markup of its own that a value could be put into."""
-    for path in sorted(Path(str(files("alphapath.report"))).glob("*.py")):
+    for path in sorted(Path(str(files("alphapath.report"))).rglob("*.py")):
         if path.name == "markup.py":
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -447,7 +447,7 @@ def test_colours_and_ticks() -> None:
 
 def test_words_stand_out_from_their_ground() -> None:
     """A contrast of 4.5 at least (WCAG AA), in both schemes, on the page and on its panels."""
-    style = files("alphapath.report").joinpath("page.css").read_text(encoding="utf-8")
+    style = files("alphapath.report.html").joinpath("page.css").read_text(encoding="utf-8")
     schemes = [dict(re.findall(r"--(\w+): (#\w{6})", part)) for part in style.split("@media")[:2]]
     for colours in schemes:
         for name in ("text", "soft", "accent", "bound", "good", "bad"):

@@ -20,7 +20,7 @@ import alphapath
 from alphapath import SVC
 from alphapath.model_selection import SVMSearchCV, cross_validate_path
 from alphapath.report import record_search, write_report
-from alphapath.report.html import render
+from alphapath.report.html.page import render
 from alphapath.search.journal import Journal
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

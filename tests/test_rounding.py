@@ -16,8 +16,8 @@ from sklearn.model_selection import KFold
 
 from alphapath import SVC, SVR, Status, certify
 from alphapath.model_selection import cross_validate
-from alphapath.optimality import snap_to_box
 from alphapath.paths import c_path
+from alphapath.problem.optimality import snap_to_box
 
 TOL = 1e-3
 

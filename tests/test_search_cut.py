@@ -15,20 +15,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from alphapath import SVC, LinearSVC
-from alphapath.model_selection import (
-    SVMSearchCV,
-    linear_folds,
-    primal_folds,
-    primal_search,
-    search_rows,
-    search_solve,
-)
-from alphapath.report.html import render
+from alphapath.kernels.shelf import Shelf
+from alphapath.model_selection import SVMSearchCV
+from alphapath.model_selection.folds import linear as linear_folds
+from alphapath.model_selection.folds import protocol as primal_folds
+from alphapath.model_selection.grid import chain as search_solve
+from alphapath.model_selection.grid import primal as primal_search
+from alphapath.model_selection.grid import rows as search_rows
+from alphapath.report.html.page import render
 from alphapath.report.record import record_search
 from alphapath.search import time_shares
-from alphapath.search.node import Chain
-from alphapath.search.result import find_best_so_far
-from alphapath.search.shelf import Shelf
+from alphapath.search.chain import Chain
+from alphapath.search.table import find_best_so_far
 from alphapath.search.time_shares import TimeShares
 from search_cases import generated
 

@@ -16,8 +16,8 @@ from sklearn.preprocessing import StandardScaler
 from alphapath import SVC, SVR, OneClassSVM
 from alphapath.model_selection import SVMSearchCV
 from alphapath.report.record import record_trees
-from alphapath.search.neighbours import MOVE_WORK, WORTH, Neighbour, link_steps, units_of
-from alphapath.search.node import NEIGHBOUR, ROOT
+from alphapath.search.chain import NEIGHBOUR, ROOT
+from alphapath.search.kernel_links import MOVE_WORK, WORTH, Neighbour, link_steps, units_of
 from alphapath.search.plan import Group, make_plan
 
 GAMMAS = 2.0 ** np.arange(-7, 1)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from alphapath import SVC
+from alphapath.kernels.shelf import Shelf
 from alphapath.model_selection import SVMSearchCV
-from alphapath.search.node import ROOT
+from alphapath.search.chain import ROOT
 from alphapath.search.plan import PLANS, Group, make_plan
-from alphapath.search.shelf import Shelf
 from datasets import generated
 
 GRID = {"C": [0.1, 1.0, 10.0, 100.0], "gamma": [0.02, 0.2, 2.0]}

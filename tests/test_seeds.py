@@ -10,13 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import make_classification
 
-from alphapath.certificate import certify, multiply_exactly
 from alphapath.kernels import KernelStore, Linear, Rbf
-from alphapath.problem import Problem, Start
+from alphapath.problem import Problem, Solution, Start, certify
+from alphapath.problem.certificate import multiply_exactly
 from alphapath.seeds import SEEDS
 from alphapath.seeds.adjust import adjust
 from alphapath.seeds.bordered import BorderedInverse
-from alphapath.solution import Solution
 from alphapath.solvers import coordinate, smo
 
 MODELS = ("classification", "regression", "one_class")

@@ -15,10 +15,12 @@ from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.model_selection import LeaveOneOut, RepeatedKFold, ShuffleSplit, StratifiedKFold
 
 from alphapath import SVC, SVR, Status
-from alphapath.model_selection import SVMSearchCV, cross_validate, fold_sets, sequence_folds
-from alphapath.model_selection.fold_models import FoldModels
-from alphapath.model_selection.sequence_folds import SequenceRun
-from alphapath.search.parents import FEW_INSTANCES
+from alphapath.model_selection import SVMSearchCV, cross_validate
+from alphapath.model_selection.folds import sequence as sequence_folds
+from alphapath.model_selection.folds import training_sets as fold_sets
+from alphapath.model_selection.folds.dual import FoldModels
+from alphapath.model_selection.folds.sequence import SequenceRun
+from alphapath.search.folds.plan import FEW_INSTANCES
 
 
 def some_rows(n: int = 90, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.exceptions import NotFittedError
 
 from alphapath import SVC, SVR, OneClassSVM, Problem, _core
-from alphapath.estimators.one_vs_one import FEW_VALUES, count_votes
+from alphapath.estimators.common.one_vs_one import FEW_VALUES, count_votes
 from alphapath.kernels import KernelStore, Linear, Poly, Rbf
 from alphapath.kernels.precomputed import check_kernel_matrix
 from alphapath.kernels.view import KernelView

@@ -13,9 +13,9 @@ from sklearn.model_selection import cross_validate as sklearn_cross_validate
 from sklearn.svm import LinearSVC, LinearSVR
 
 from alphapath import SmoothSVC, SmoothSVR, Status
-from alphapath.margin_certificate import certify_margin
 from alphapath.model_selection import cross_validate, leave_one_out
-from alphapath.solvers import smooth_removal
+from alphapath.problem import certify_margin
+from alphapath.solvers.smooth import leave_one_out as smooth_removal
 from datasets import CLASSIFICATION, REGRESSION
 
 PLAIN = {"cv": StratifiedKFold(5)}

@@ -8,13 +8,12 @@ import scipy.sparse as sp
 
 from alphapath import SmoothSVR
 from alphapath.errors import InfeasibleStart, SolverMismatch
-from alphapath.margin_certificate import certify_margin
-from alphapath.margin_problem import MarginProblem
 from alphapath.model_selection import leave_one_out
-from alphapath.solution import Status
-from alphapath.solvers import smooth_instance, smooth_newton
+from alphapath.problem import MarginProblem, Status, certify_margin
 from alphapath.solvers.rank_r_inverse import update_feature_inverse, update_instance_inverse
-from alphapath.solvers.smooth_strategy import STRATEGIES
+from alphapath.solvers.smooth import instance_hessian as smooth_instance
+from alphapath.solvers.smooth import newton as smooth_newton
+from alphapath.solvers.smooth.strategy import STRATEGIES
 from datasets import CLASSIFICATION, REGRESSION
 
 

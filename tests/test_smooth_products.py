@@ -10,14 +10,15 @@ import pytest
 import scipy.sparse as sp
 
 from alphapath.errors import InfeasibleStart
-from alphapath.margin_certificate import certify_margin
-from alphapath.margin_problem import MarginProblem
-from alphapath.solution import Status
-from alphapath.solvers import design_rows, smooth_descent, smooth_newton, smooth_settle
-from alphapath.solvers.design_rows import DesignRows
-from alphapath.solvers.smooth_feature import FeatureHessian
-from alphapath.solvers.smooth_instance import InstanceHessian
-from alphapath.solvers.smooth_products import Products
+from alphapath.problem import MarginProblem, Status, certify_margin
+from alphapath.solvers.smooth import descent as smooth_descent
+from alphapath.solvers.smooth import design_rows
+from alphapath.solvers.smooth import newton as smooth_newton
+from alphapath.solvers.smooth import settle as smooth_settle
+from alphapath.solvers.smooth.design_rows import DesignRows
+from alphapath.solvers.smooth.feature_hessian import FeatureHessian
+from alphapath.solvers.smooth.instance_hessian import InstanceHessian
+from alphapath.solvers.smooth.products import Products
 from smooth_cases import make_folds, make_square
 
 WARM = ("feature", "instance", "auto")

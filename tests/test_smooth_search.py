@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
 from alphapath import SmoothSVC, SmoothSVR
-from alphapath.margin_certificate import certify_margin
 from alphapath.model_selection import SVMSearchCV
+from alphapath.problem import certify_margin
 from search_peers import compare, search_both
 
 GRID = {"c": [10.0, 0.01, 0.1, 1.0]}

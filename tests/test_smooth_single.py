@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from alphapath.margin_certificate import certify_margin
-from alphapath.margin_problem import MarginProblem
-from alphapath.solution import Status
-from alphapath.solvers import smooth_newton, smooth_products, smooth_refine
-from alphapath.solvers.design_rows import DesignRows
-from alphapath.solvers.smooth_instance import InstanceHessian
-from alphapath.solvers.smooth_refine import DualSystem, combine_refined
-from alphapath.solvers.smooth_removal import leave_out
-from alphapath.solvers.smooth_states import curvatures_of, goals_of, states_of
+from alphapath.problem import MarginProblem, Status, certify_margin
+from alphapath.solvers.smooth import newton as smooth_newton
+from alphapath.solvers.smooth import products as smooth_products
+from alphapath.solvers.smooth import refine as smooth_refine
+from alphapath.solvers.smooth.design_rows import DesignRows
+from alphapath.solvers.smooth.instance_hessian import InstanceHessian
+from alphapath.solvers.smooth.leave_one_out import leave_out
+from alphapath.solvers.smooth.refine import DualSystem, combine_refined
+from alphapath.solvers.smooth.states import curvatures_of, goals_of, states_of
 from smooth_cases import make_folds, make_square
 
 

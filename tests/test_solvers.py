@@ -11,12 +11,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from alphapath.certificate import certify
 from alphapath.errors import SolverMismatch
 from alphapath.kernels import KernelStore, Rbf
-from alphapath.problem import Problem
+from alphapath.problem import Problem, certify
 from alphapath.solvers import lapack, smo
-from alphapath.solvers.decremental import leave_out
+from alphapath.solvers.sequence.leave_one_out import leave_out
 
 
 def test_lapack_threads_are_held_and_restored():

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from alphapath import Problem, Status
+from alphapath.interrupt import Stop, is_wanted
 from alphapath.kernels import KernelStore, Rbf
 from alphapath.solvers import smo
-from alphapath.stopping import Stop, is_wanted
 
 
 def hard_problem():

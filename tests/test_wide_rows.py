@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from alphapath import SVC, SVR, OneClassSVM
 from alphapath.cli import main
-from alphapath.cli import svmlight_file as reader
+from alphapath.cli.files import svmlight as reader
 from alphapath.kernels.base import WIDE, narrow
 from alphapath.model_selection import cross_validate, leave_one_out
 
@@ -100,7 +100,7 @@ def test_commands_take_them(tmp_path: Path, capsys: Any) -> None:
 def test_what_needs_a_number_for_each_feature_is_refused(
     words: list[str], reason: str, tmp_path: Path, capsys: Any, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("alphapath.estimators.width.default_memory_limit", lambda: 2**30)
+    monkeypatch.setattr("alphapath.estimators.common.width.default_memory_limit", lambda: 2**30)
     file = str(write(tmp_path / "wide.svm", words[0] == "rank"))
     row = 1 + int(np.flatnonzero(rows()[0].toarray()[:, 5])[0])
     assert main([words[0], file, *words[1:]]) == 2
@@ -116,7 +116,7 @@ def test_no_memory_is_a_sentence(text: str, tmp_path: Path, capsys: Any, monkeyp
     def run(options: Any) -> int:
         raise MemoryError(text)
 
-    monkeypatch.setattr("alphapath.cli.fit_command.run", run)
+    monkeypatch.setattr("alphapath.cli.commands.fit.run", run)
     assert main(["fit", str(tmp_path)]) == 2
     said = capsys.readouterr().err
     assert said.startswith("alphapath: There is not enough memory for this")

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ..estimators import SVC, SVR, OneClassSVM
+from .files.scaling import SCALES
+from .files.text import input_file
 from .numbers import non_negative, number, positive, seconds, share, size, whole, workers
-from .scaling import SCALES
-from .text_file import input_file
 
 KINDS = {"0": "c-svc", "2": "one-class", "3": "epsilon-svr"}
 KERNELS = {"0": "linear", "1": "poly", "2": "rbf", "3": "sigmoid"}

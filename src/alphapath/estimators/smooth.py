@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ..problem import FloatArray
-from .labels import encode_labels, weigh_classes
+from ..problem.box_problem import FloatArray
+from .common.inputs import encode_labels, weigh_classes
 from .smooth_base import BaseSmooth
 
 

@@ -23,14 +23,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..kernels import KernelStore, Precomputed
 from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values, check_kernel_size, check_squared_norms
-from ..margin_certificate import MarginCertificate
-from ..margin_problem import MarginProblem
-from ..problem import FloatArray
-from ..solution import Status
-from ..solvers import smooth_newton
-from ..solvers.smooth_strategy import STRATEGIES
-from . import training
-from .base import BLOCK_VALUES, POSITIVE
+from ..problem.box_problem import FloatArray
+from ..problem.margin_certificate import MarginCertificate
+from ..problem.margin_problem import MarginProblem
+from ..problem.solution import Status
+from ..solvers.smooth import newton as smooth_newton
+from ..solvers.smooth.strategy import STRATEGIES
+from .common import training
+from .common.base import BLOCK_VALUES, POSITIVE
 
 
 @dataclass(frozen=True)

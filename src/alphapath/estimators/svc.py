@@ -12,12 +12,12 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from ..paths import Terms
-from ..problem import FloatArray
-from . import one_vs_one
-from .base import POSITIVE
-from .labels import encode_labels, weigh_classes
-from .parts import Members
-from .updating import WINDOW, UpdatingSVM, has_features
+from ..problem.box_problem import FloatArray
+from .common import one_vs_one
+from .common.base import POSITIVE
+from .common.inputs import encode_labels, weigh_classes
+from .common.problems import Members
+from .common.updating import WINDOW, UpdatingSVM, has_features
 
 
 class SVC(ClassifierMixin, UpdatingSVM):

@@ -12,10 +12,10 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 
 from ..paths import Terms
-from ..problem import FloatArray
-from .base import POSITIVE
-from .one_problem import OneProblemSVM
-from .updating import WINDOW, UpdatingSVM, has_features
+from ..problem.box_problem import FloatArray
+from .common.base import POSITIVE
+from .common.one_problem import OneProblemSVM
+from .common.updating import WINDOW, UpdatingSVM, has_features
 
 
 class SVR(RegressorMixin, OneProblemSVM, UpdatingSVM):

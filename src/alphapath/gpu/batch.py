@@ -1,6 +1,6 @@
 """A sequence of problems on one kernel, solved at the same time.
 
-The same steps as in solvers/sequence.py, on a device: all begin at once, since it has room for all.
+The same steps as in solvers/sequence, on a device: all begin at once, since it has room for all.
 Those that are not solved soon wait for their parents (the same weights at a smaller C) and go on
 from them where that is better than what they have. See smo.cu.
 """
@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..optimality import snap_to_box
-from ..problem import FloatArray
-from ..solution import Status
-from ..stopping import is_wanted
+from ..interrupt import is_wanted
+from ..problem.box_problem import FloatArray
+from ..problem.optimality import snap_to_box
+from ..problem.solution import Status
 from .free_set import solve_free_set
 from .quality import measure_quality
 from .state import BatchState, Family, to_host
@@ -42,7 +42,7 @@ REFINEMENTS = 3
 #: Iterating stops at this share of the tolerance: what float32 values may add has room then.
 TOL_SHARE = 0.9
 
-#: Numbers of the seeds, as in solvers/sequence.py.
+#: Numbers of the seeds, as in solvers/sequence/sequence.py.
 COLD, KEEP, SCALE = 0, 1, 3
 
 

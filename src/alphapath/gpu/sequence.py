@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..problem import FloatArray, Problem
+from ..problem.box_problem import FloatArray, Problem
 from .batch import BatchLimits, BatchSolver, Plan
 from .state import Family, problem_bytes
 from .store import BATCH_SHARE, DeviceView

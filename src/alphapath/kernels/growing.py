@@ -16,7 +16,7 @@ from .limits import LARGEST_VALUE
 from .linear import Linear
 from .policy import DENSE_SHARE, parse_memory_limit, row_bytes
 from .rbf import Rbf
-from .rows import as_rows, make_samples
+from .samples import as_rows, make_samples
 
 IntArray = NDArray[np.int64]
 

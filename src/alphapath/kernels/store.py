@@ -31,7 +31,7 @@ from .policy import (
 )
 from .precomputed import Precomputed, check_kernel_matrix
 from .rbf import Rbf
-from .rows import as_rows, make_samples
+from .samples import as_rows, make_samples
 from .view import KernelView
 
 

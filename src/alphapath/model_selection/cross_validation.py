@@ -16,22 +16,22 @@ from sklearn.utils import Bunch, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _num_samples
 
-from ..estimators.linear import LinearSVC
+from ..estimators.linear_svc import LinearSVC
+from ..estimators.registry import as_searched, has_preprocessing, last_step, on_device
 from ..estimators.smooth_base import BaseSmooth
-from ..search.parents import check_seeding
-from .fold_models import FoldModels
-from .fold_runs import DualRun, LinearRun, Run, SmoothRun
-from .fold_scores import Scoring
-from .fold_sets import Split
-from .fold_table import FoldTable
-from .linear_folds import LinearFolds, check_linear_seeding
-from .metrics import Metric, breaks_rules, metrics_of, own_metric
-from .own import as_searched, has_preprocessing, last_step, on_device
-from .pair_folds import PairRun
-from .pipeline_folds import PipelineFolds
-from .search_rows import read_params
-from .sequence_folds import SequenceRun
-from .smooth_folds import SmoothFolds, check_smooth_seeding
+from ..search.folds.plan import check_seeding
+from .folds.dual import FoldModels
+from .folds.linear import LinearFolds, check_linear_seeding
+from .folds.pairs import PairRun
+from .folds.pipeline import PipelineFolds
+from .folds.run import DualRun, LinearRun, Run, SmoothRun
+from .folds.scores import Scoring
+from .folds.sequence import SequenceRun
+from .folds.smooth import SmoothFolds, check_smooth_seeding
+from .folds.table import FoldTable
+from .folds.training_sets import Split
+from .grid.rows import read_params
+from .scoring import Metric, breaks_rules, metrics_of, own_metric
 
 #: X, y and the parameters of fit.
 Data = tuple[Any, Any, Mapping[str, Any]]

@@ -12,10 +12,10 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_array
 
-from ..estimators.quadratic_loss import QuadraticLossSVC, warn_ended
-from ..paths.follow_lambda import follow
-from ..paths.quadratic_path import PathEnd
-from ..paths.validation import ValidationCurve, average_curves
+from ..estimators.quadratic_loss_svc import QuadraticLossSVC, warn_ended
+from ..paths.quadratic.follow import follow
+from ..paths.quadratic.path import PathEnd
+from ..paths.validation_curve import ValidationCurve, average_curves
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,16 +9,16 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import get_scorer, roc_auc_score
 
-from ..certificate import multiply_exactly
-from ..estimators.maxminover import OneClassMaxMinOver
-from ..estimators.merge_rows import MergedRows
-from ..estimators.parts import RawRows
+from ..estimators.common.merge_rows import MergedRows
+from ..estimators.common.problems import RawRows
+from ..estimators.one_class_maxminover import OneClassMaxMinOver
 from ..kernels import Kernel
 from ..kernels.equal_rows import distinct_rows
 from ..kernels.limits import check_decision_values
-from ..problem import FloatArray
-from ..search.one_class_grid import GridSolutions
-from ..solution import make_solution
+from ..problem.box_problem import FloatArray
+from ..problem.certificate import multiply_exactly
+from ..problem.solution import make_solution
+from ..search.grid_tree.one_class import GridSolutions
 
 #: Kernel values held at once while scoring (32 MiB of doubles).
 BLOCK_VALUES = 1 << 22

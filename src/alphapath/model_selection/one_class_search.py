@@ -13,20 +13,20 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimators.maxminover import OneClassMaxMinOver, gamma_of
-from ..estimators.merge_rows import MergedRows
+from ..estimators.common.merge_rows import MergedRows
+from ..estimators.one_class_maxminover import OneClassMaxMinOver, gamma_of
 from ..kernels import KernelStore, Rbf
-from ..problem import FloatArray
-from ..search.grid_plan import plan_of_tree
-from ..search.grid_tree import TREES, cheapest_tree
-from ..search.grid_walk import walk_learning, walk_parts
-from ..search.one_class_grid import (
+from ..problem.box_problem import FloatArray
+from ..search.grid_tree.one_class import (
     GridSolutions,
     Limits,
     OneClassGrid,
     find_support,
     measure_costs,
 )
+from ..search.grid_tree.plan import plan_of_tree
+from ..search.grid_tree.tree import TREES, cheapest_tree
+from ..search.grid_tree.walk import walk_learning, walk_parts
 from .one_class_nodes import NodeModels
 
 PLAN_NAMES = (*TREES, "arborescence", "learned")

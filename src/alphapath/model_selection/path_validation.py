@@ -12,24 +12,24 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 
-from ..estimators.quadratic_loss import QuadraticLossSVC
+from ..estimators.quadratic_loss_svc import QuadraticLossSVC
+from ..estimators.registry import as_own, on_device
 from ..estimators.svc import SVC
 from ..estimators.svr import SVR
 from ..paths.path import Path
 from ..paths.path_or_grid import most_iterations, prefers_path
-from ..paths.validation import ValidationCurve, average_curves, make_curve
+from ..paths.validation_curve import ValidationCurve, average_curves, make_curve
 from ..paths.walker import ENTRY_TOL
 from ..paths.weights import ScoredRows, ScoredWalk, check_range, follow_c_scored
-from ..problem import FloatArray, Problem
-from ..solvers.chain import solve_chain
+from ..problem.box_problem import FloatArray, Problem
 from ..solvers.native import Limits
-from ..solvers.sequence import solve_sequence
-from ..solvers.steps import Steps
+from ..solvers.sequence.along_c import solve_chain
+from ..solvers.sequence.sequence import solve_sequence
+from ..solvers.sequence.steps import Steps
 from . import lambda_cv
 from .cross_validation import make_splits
-from .fold_models import FoldModels
-from .fold_sets import Split
-from .own import as_own, on_device
+from .folds.dual import FoldModels
+from .folds.training_sets import Split
 
 #: The KKT violation at which a solve on the grid stops.
 GRID_TOL = 1e-6

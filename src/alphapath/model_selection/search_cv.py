@@ -23,25 +23,25 @@ from sklearn.utils import assert_all_finite, indexable
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_method_params, _num_samples
 
-from ..estimators.devices import DEVICES, is_on_gpu
+from ..estimators.common.devices import DEVICES, is_on_gpu
+from ..estimators.registry import OWN, PRIMAL, as_searched, last_step, on_device, replace_last
 from ..kernels import parse_memory_limit
-from ..search.digest import digest_facts, fingerprint
-from ..search.journal import Journal
-from ..search.outline import describe_search, write_outline
+from ..problem.solution import Status
+from ..search.journal.digest import digest_facts, fingerprint
+from ..search.journal.journal import Journal
+from ..search.journal.outline import describe_search, write_outline
 from ..search.plan import Plan, make_plan
-from ..search.result import SearchTable, find_best_so_far
 from ..search.runner import run_chains
+from ..search.table import SearchTable, find_best_so_far
 from ..search.time_shares import TimeShares
-from ..solution import Status
-from .own import OWN, PRIMAL, as_searched, last_step, on_device, replace_last
-from .primal_search import PrimalWork, plan_primal
-from .search_format import as_out, goes_by_fold, make_groups
-from .search_grid import Grid, searched_kind
-from .search_progress import Progress
-from .search_rows import SearchData
-from .search_scores import Judge, check_scorers
-from .search_solve import Setting
-from .search_work import SearchWork
+from .grid.candidates import Grid, searched_kind
+from .grid.chain import Setting
+from .grid.format import as_out, goes_by_fold, make_groups
+from .grid.primal import PrimalWork, plan_primal
+from .grid.progress import Progress
+from .grid.rows import SearchData
+from .grid.scores import Judge, check_scorers
+from .grid.work import SearchWork
 
 #: One part in so many of a memory limit is left to solutions, weights of folds and factors.
 SHARE_OF_SOLUTIONS = 12

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from .. import _core
 from ..errors import SolverMismatch
-from ..problem import FloatArray, Problem
-from ..solution import Solution, Status, make_solution
+from ..problem.box_problem import FloatArray, Problem
+from ..problem.solution import Solution, Status, make_solution
 from ..solvers.lapack import single_threaded
 from ..solvers.native import Limits
 from .walker import EXACT, polish, require_path

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ..search.digest import fingerprint
-from ..search.node import NEIGHBOUR
+from ..search.chain import NEIGHBOUR
+from ..search.journal.digest import fingerprint
+from ..search.journal.outline import JournaledSearch, describe_search, one_line, read_search
 from ..search.one_standard_error import mean_and_error, one_standard_error
-from ..search.outline import JournaledSearch, describe_search, one_line, read_search
-from ..search.result import find_best_so_far
+from ..search.table import find_best_so_far
 from ..version import __version__
 from .curve_record import record_curve
 from .data_facts import find_facts

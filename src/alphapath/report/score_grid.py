@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..problem import FloatArray
+from ..problem.box_problem import FloatArray
 from ..search.one_standard_error import mean_and_error, one_standard_error
 
 #: Parameters that are drawn first, by the last part of their name.

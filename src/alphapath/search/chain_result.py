@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..problem import FloatArray
-from ..solvers.class_pairs import PairsSolution
-from ..solvers.sequence import SequenceSolution
-from ..solvers.steps import SEED_NAMES
-from .node import Chain, Step
-from .result import NOT_RUN, REFUSED, STATUS_ORDER
-from .work import count_work, work_of_steps
+from ..problem.box_problem import FloatArray
+from ..solvers.sequence.class_pairs import PairsSolution
+from ..solvers.sequence.sequence import SequenceSolution
+from ..solvers.sequence.steps import SEED_NAMES
+from .chain import Chain, Step
+from .cost import count_work, work_of_steps
+from .table import NOT_RUN, REFUSED, STATUS_ORDER
 
 #: Position of a status in STATUS_ORDER.
 RANK_OF = {int(code): rank for rank, code in enumerate(STATUS_ORDER)}

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..problem import FloatArray, Problem, Start
-from ..solution import Solution
+from ..problem.box_problem import FloatArray, Problem, Start
+from ..problem.solution import Solution
 from .bordered import BorderedInverse
 from .move import Indices, Move
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from ..kernels.view import KernelView
-from ..problem import FloatArray, Problem
+from ..problem.box_problem import FloatArray, Problem
 from .move import Indices
 
 #: A member whose distance (squared) to the span of the others is below this share is dependent.

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.view import KernelView
-from ..optimality import find_free
-from ..problem import FloatArray, Problem, Start
-from ..solution import Solution
+from ..problem.box_problem import FloatArray, Problem, Start
+from ..problem.optimality import find_free
+from ..problem.solution import Solution
 from .adjust import adjust
 
 Indices = NDArray[np.intp]

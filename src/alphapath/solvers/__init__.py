@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .. import _core
-from ..solution import Solution
-from ..stopping import is_wanted
-from . import coordinate, lapack, maxminover, newton, smo
+from ..interrupt import is_wanted
+from ..problem.solution import Solution
+from . import lapack
+from .dual import coordinate, maxminover, newton, smo
 
 SOLVERS: dict[str, Callable[..., Solution]] = {
     "smo": smo.solve,

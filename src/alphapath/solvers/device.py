@@ -9,8 +9,8 @@ import numpy as np
 from ..gpu import DeviceView
 from ..gpu.batch import BatchLimits, Plan, parents_along_c
 from ..gpu.sequence import solve_on_device
-from ..problem import FloatArray, Problem, Start
-from ..solution import Solution, make_solution
+from ..problem.box_problem import FloatArray, Problem, Start
+from ..problem.solution import Solution, make_solution
 from .native import Limits
 
 

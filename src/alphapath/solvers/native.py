@@ -10,8 +10,8 @@ import numpy as np
 
 from .. import _core
 from ..errors import SolverMismatch
-from ..problem import FloatArray, Problem, Start
-from ..solution import Info, Solution, Status, judge
+from ..problem.box_problem import FloatArray, Problem, Start
+from ..problem.solution import Info, Solution, Status, judge
 from .lapack import single_threaded
 
 #: Up to so many tolerances a solution whose solver was content is told as solved.

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import KernelView
-from ..problem import FloatArray, Problem
-from ..solution import Info, Solution, Status
+from ..problem.box_problem import FloatArray, Problem
+from ..problem.solution import Info, Solution, Status
 
 #: The slopes that are furthest off, in standard deviations.
 SPREAD = 4.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..problem import FloatArray
+from ..problem.box_problem import FloatArray
 
 
 def update_feature_inverse(

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..problem import FloatArray, Problem
-from ..solution import Status
+from ..problem.box_problem import FloatArray, Problem
+from ..problem.solution import Status
 from .precision import gradient_at, in_double, is_hopeless, slope_errors
-from .steps import Known, Steps
+from .sequence.steps import Known, Steps
 
 #: What a step of the second pass adds to what its first solve took, and what stays.
 SUMS = ("n_iter", "n_free_set_solves", "n_bound_hits", "n_refreshes", "solve_time")
