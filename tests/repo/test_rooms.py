@@ -1,0 +1,293 @@
+"""The room table: which part of the code may use which other part.
+
+Python rooms are checked by the imports of every file in src/alphapath, C++ rooms by the includes
+(and a few telling calls) of every file in cpp. Only the table below has to change when a room is
+added; a file that belongs to no room fails the test.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "alphapath"
+CPP = ROOT / "cpp"
+
+
+@dataclass(frozen=True)
+class Room:
+    """What lives in a room and what it may import; the standard library is always allowed."""
+
+    members: tuple[str, ...]  # module or folder names directly under src/alphapath
+    rooms: tuple[str, ...] = ()  # other rooms it may use (its own is always allowed)
+    packages: tuple[str, ...] = ()  # third-party packages it may use
+    banned_arguments: tuple[str, ...] = ()  # notions it must never be told about
+
+
+NOUNS = ("nouns",)
+SOLVING = (*NOUNS, "kernels", "core")
+BELOW_SEARCH = (*SOLVING, "seeds", "gpu", "solvers", "paths")
+
+ROOMS = {
+    "core": Room(("_core",), packages=("numpy",)),
+    "nouns": Room(
+        (
+            "problem",
+            "errors",
+            "interrupt",
+            "output_files",
+            "version",
+        ),
+        packages=("numpy",),
+    ),
+    "kernels": Room(
+        ("kernels",),
+        ("errors", "core"),
+        ("numpy", "scipy"),
+        banned_arguments=("y", "labels", "C", "cv", "fold", "folds", "class_weight"),
+    ),
+    "seeds": Room(("seeds",), (*NOUNS, "kernels"), ("numpy", "scipy")),
+    "gpu": Room(
+        ("gpu",),
+        (*NOUNS, "kernels"),
+        ("numpy", "scipy", "cupy", "cupyx"),
+        banned_arguments=("y", "cv", "fold", "folds", "scoring"),
+    ),
+    "solvers": Room(
+        ("solvers",),
+        (*SOLVING, "gpu"),
+        ("numpy", "scipy", "threadpoolctl"),
+        banned_arguments=("cv", "fold", "folds", "scoring"),
+    ),
+    # A path that can not pass a degenerate point finishes with a solver.
+    "paths": Room(("paths",), (*SOLVING, "solvers"), ("numpy", "scipy", "matplotlib")),
+    "search": Room(("search",), BELOW_SEARCH, ("numpy", "scipy", "joblib", "rich", "networkx")),
+    "estimators": Room(("estimators",), BELOW_SEARCH, ("numpy", "scipy", "sklearn")),
+    "model_selection": Room(
+        ("model_selection",),
+        (*BELOW_SEARCH, "search", "estimators"),
+        ("numpy", "scipy", "joblib", "sklearn"),
+    ),
+    # As in scikit-learn, a display may ask for the cross-validation that it draws.
+    "report": Room(
+        ("report",),
+        (*NOUNS, "search", "paths", "model_selection"),
+        ("numpy", "matplotlib", "sklearn", "rich"),
+    ),
+    "command": Room(
+        ("cli", "__main__"),
+        (
+            *NOUNS,
+            "kernels",
+            "seeds",
+            "search",
+            "paths",
+            "estimators",
+            "model_selection",
+            "report",
+            "front",
+        ),
+        ("numpy", "sklearn", "rich"),
+    ),
+    "front": Room(("__init__",), (*NOUNS, "kernels", "paths", "search", "estimators")),
+}
+
+PYTHON_HEADERS = re.compile(r"^(Python\.h|nanobind/|pybind11/|numpy/)")
+BANNED_HEADERS = {"iostream", "cstdio", "stdio.h", "print", "random"}
+BANNED_CALLS = re.compile(r"\b(std::c(?:out|err|log)|f?printf|puts|s?rand|random_device)\b")
+# Not C++, but needed: vector instructions, and memory straight from the system.
+C_HEADERS = {"immintrin.h", "cpuid.h", "arm_neon.h", "sys/mman.h", "unistd.h"}
+
+
+def room_of(module: str) -> str | None:
+    """The room of a dotted module name relative to alphapath ("" is the package itself)."""
+    head = module.split(".")[0] or "__init__"
+    return next((name for name, room in ROOMS.items() if head in room.members), None)
+
+
+def imported_modules(tree: ast.AST, package: str) -> Iterator[str]:
+    """Absolute names of all modules a file imports; `package` resolves its relative imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = package.split(".")
+                base = ".".join(parents[: len(parents) - node.level + 1] + ([base] if base else []))
+            if base == "alphapath":  # each name is a room of its own, or a public name
+                yield from (f"alphapath.{alias.name}" for alias in node.names)
+            else:
+                yield base
+        elif isinstance(node, ast.Call) and node.args:
+            name = ast.unparse(node.func)
+            first = node.args[0]
+            is_import = name in ("__import__", "import_module", "importlib.import_module")
+            if is_import and isinstance(first, ast.Constant) and isinstance(first.value, str):
+                yield first.value
+
+
+def may_use(room: Room, name: str, module: str) -> bool:
+    """Whether `room`, called `name`, may import `module` (an absolute dotted name)."""
+    top, _, rest = module.partition(".")
+    if top != "alphapath":
+        return top in sys.stdlib_module_names or top in room.packages
+    target = room_of(rest)
+    if target is None:  # `from alphapath import SVC`: a name the package offers
+        target = "front"
+    return target == name or target in room.rooms or rest.split(".")[0] in room.rooms
+
+
+def python_faults(path: str, source: str) -> list[str]:
+    """Sentences for everything in one file of the package that its room forbids."""
+    module = path.removesuffix(".pyi").removesuffix(".py").replace("/", ".")
+    name = room_of(module.removesuffix(".__init__") if "." in module else module)
+    if name is None:
+        return [f"src/alphapath/{path} belongs to no room: add it to ROOMS in tests/test_rooms.py."]
+    room = ROOMS[name]
+    tree = ast.parse(source)
+    package = ".".join(["alphapath", *path.split("/")[:-1]])
+    faults = [
+        f"src/alphapath/{path} (room '{name}') imports {used}; that room may use only its own "
+        f"files, the rooms {list(room.rooms)} and the packages {list(room.packages)}."
+        for used in imported_modules(tree, package)
+        if not may_use(room, name, used)
+    ]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg) and node.arg in room.banned_arguments:
+            faults.append(
+                f"src/alphapath/{path} line {node.lineno} has an argument called '{node.arg}'; "
+                f"the room '{name}' must never be told about {list(room.banned_arguments)}."
+            )
+    return faults
+
+
+def cpp_faults(path: str, source: str) -> list[str]:
+    """Sentences for everything in one C++ file that its folder forbids."""
+    folder = path.split("/")[0]
+    if folder == "bindings":
+        return []
+    faults = []
+    for opening, header in re.findall(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', source, re.M):
+        if PYTHON_HEADERS.match(header):
+            faults.append(
+                f"cpp/{path} includes {header}: only cpp/bindings may include Python headers."
+            )
+        elif folder == "tests":
+            continue
+        elif header in BANNED_HEADERS:
+            faults.append(
+                f"cpp/{path} includes <{header}>: the core neither prints nor draws hidden random "
+                "numbers; return a value, or take a generator as an argument."
+            )
+        elif opening == "<" and not re.fullmatch(r"[a-z_]+", header) and header not in C_HEADERS:
+            faults.append(
+                f"cpp/{path} includes <{header}>: the core may use only the C++ standard library "
+                f"and {sorted(C_HEADERS)}."
+            )
+        elif folder == "include" and opening == '"' and not header.startswith("alphapath/"):
+            faults.append(
+                f'cpp/{path} includes "{header}": public headers may include only "alphapath/...".'
+            )
+    if folder != "tests":
+        code = re.sub(r"//[^\n]*|/\*.*?\*/", "", source, flags=re.S)
+        faults += [
+            f"cpp/{path} uses {call}: the core neither prints nor draws hidden random numbers."
+            for call in sorted(set(BANNED_CALLS.findall(code)))
+        ]
+    return faults
+
+
+def files(folder: Path, *patterns: str) -> list[Path]:
+    return sorted(path for pattern in patterns for path in folder.rglob(pattern))
+
+
+def test_python_rooms() -> None:
+    faults = [
+        fault
+        for path in files(PACKAGE, "*.py", "*.pyi")
+        for fault in python_faults(path.relative_to(PACKAGE).as_posix(), path.read_text())
+    ]
+    assert not faults, "\n".join(faults)
+
+
+def test_cpp_rooms() -> None:
+    faults = [
+        fault
+        for path in files(CPP, "*.hpp", "*.cpp", "*.h")
+        for fault in cpp_faults(path.relative_to(CPP).as_posix(), path.read_text())
+    ]
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "word"),
+    [
+        ("solvers/dual/smo.py", "from sklearn.svm import SVC", "sklearn.svm"),
+        ("solvers/dual/smo.py", "from alphapath.seeds import sir", "alphapath.seeds"),
+        ("solvers/dual/smo.py", "from ...seeds.sir import sir", "alphapath.seeds.sir"),
+        ("solvers/dual/smo.py", "from ... import estimators", "alphapath.estimators"),
+        ("solvers/dual/smo.py", "from alphapath import SVC", "alphapath.SVC"),
+        ("solvers/dual/smo.py", "def f():\n    import sklearn", "sklearn"),
+        ("solvers/dual/smo.py", "import importlib\nimportlib.import_module('sklearn')", "sklearn"),
+        ("problem/box_problem.py", "from alphapath.solvers import smo", "alphapath.solvers"),
+        ("problem/certificate.py", "import scipy.sparse", "scipy.sparse"),
+        ("kernels/store.py", "from alphapath.problem import Problem", "alphapath.problem"),
+        ("kernels/store.py", "def view(X, *, C): ...", "'C'"),
+        ("search/runner.py", "from sklearn.base import clone", "sklearn.base"),
+        ("report/html/page.py", "from alphapath.solvers import smo", "alphapath.solvers"),
+        ("estimators/svc.py", "from ..model_selection import x", "alphapath.model_selection"),
+        ("helpers.py", "x = 1", "no room"),
+    ],
+)
+def test_an_offending_import_is_named(path: str, source: str, word: str) -> None:
+    faults = python_faults(path, source)
+    assert len(faults) == 1
+    assert word in faults[0]
+    assert path in faults[0]
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "word"),
+    [
+        ("src/smo.cpp", "#include <Python.h>\n", "Python.h"),
+        ("include/alphapath/a.hpp", "#include <nanobind/nanobind.h>\n", "nanobind"),
+        ("tests/smo.cpp", "#include <nanobind/ndarray.h>\n", "nanobind"),
+        ("src/smo.cpp", "#include <iostream>\n", "iostream"),
+        ("src/smo.cpp", "#include <random>\n", "random"),
+        ("src/smo.cpp", "#include <cblas.h>\n", "cblas.h"),
+        ("include/alphapath/a.hpp", '#include "simd/vec.hpp"\n', "simd/vec.hpp"),
+        ("src/smo.cpp", "int f() { return rand(); }\n", "rand"),
+    ],
+)
+def test_an_offending_include_is_named(path: str, source: str, word: str) -> None:
+    faults = cpp_faults(path, source)
+    assert len(faults) == 1
+    assert word in faults[0]
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("solvers/dual/smo.py", "import numpy as np\nfrom alphapath import _core\nfrom . import x"),
+        ("solvers/dual/smo.py", "from alphapath.kernels.store import KernelView"),
+        ("kernels/store.py", "from ..errors import KernelError\nfrom alphapath._core import Gram"),
+        ("estimators/svc.py", "from sklearn.base import BaseEstimator\nfrom ..solvers import smo"),
+        ("model_selection/search_cv.py", "from ..estimators.common.base import BaseSVM"),
+        ("__init__.py", "from alphapath.estimators import SVC"),
+    ],
+)
+def test_a_rightful_import_passes(path: str, source: str) -> None:
+    assert python_faults(path, source) == []
+
+
+def test_comments_and_bindings_pass() -> None:
+    assert cpp_faults("src/smo.cpp", "// never printf here\n#include <vector>\n") == []
+    assert cpp_faults("bindings/module.cpp", "#include <nanobind/nanobind.h>\n") == []
