@@ -187,7 +187,7 @@ class TestBatch:
 
     def test_what_the_check_in_double_refused_is_not_called_solved(self, monkeypatch):
         X, y = make_data()
-        descend, measure = batch.BatchSolver._descend, batch.measure_quality
+        descend, measure = batch.BatchSolver._descend, batch.measure_rows
 
         def late(self, active):
             descend(self, active)
@@ -198,7 +198,7 @@ class TestBatch:
             return found | {"kkt_violation": found["kkt_violation"] + 1.0}
 
         monkeypatch.setattr(batch.BatchSolver, "_descend", late)
-        monkeypatch.setattr(batch, "measure_quality", off)
+        monkeypatch.setattr(batch, "measure_rows", off)
         problem = make_problem("classification", make_store(X, "numpy").view(Rbf(0.3)), X, y)
         assert set(solve_chain(problem, C_VALUES).status) == {Status.TIME_LIMIT}
 

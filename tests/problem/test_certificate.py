@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from alphapath import Problem, certify
-from alphapath.problem.optimality import best_response, bias_from_gradient, kkt_violation, slopes
+from alphapath.problem.optimality import (
+    best_response,
+    bias_from_gradient,
+    duality_gap,
+    find_free,
+    kkt_violation,
+    measure_rows,
+    slopes,
+)
 from oracles import MatrixView, dual_objective, solve_by_qp
 
 
@@ -48,6 +56,24 @@ def test_optimum_of_the_qp_solver_is_certified(rng, name):
     assert certificate.sum_violation < 1e-4
     assert abs(certificate.duality_gap) < 1e-3
     assert certificate.objective == pytest.approx(dual_objective(problem, beta), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["svc", "svr", "one_class"])
+def test_many_points_at_once_are_measured_as_one(rng, name):
+    problem = make_problems(rng)[name]
+    lower, upper, n = problem.lower, problem.upper, problem.n
+    share = rng.choice([0.0, 0.2, 0.9, 1.0], size=(6, n))
+    share[:2] = rng.choice([0.0, 1.0], size=(2, n))  # no free instance
+    beta = lower + share * (upper - lower)
+    gradient = beta @ problem.kernel.exact_rows(np.arange(n)) - problem.targets
+    found = measure_rows(beta, gradient, lower, upper, problem.epsilon)
+    for k, (point, g) in enumerate(zip(beta, gradient, strict=True)):
+        bias = bias_from_gradient(problem, point, g)
+        gap = duality_gap(problem, point, g, bias)
+        assert found["bias"][k] == pytest.approx(bias, rel=1e-12)
+        assert found["n_free"][k] == np.count_nonzero(find_free(problem, point))
+        assert found["kkt_violation"][k] == pytest.approx(kkt_violation(problem, point, g))
+        assert found["duality_gap"][k] == pytest.approx(gap, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", ["svc", "svr", "one_class", "box"])

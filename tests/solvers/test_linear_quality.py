@@ -13,7 +13,7 @@ from sklearn.svm import LinearSVC as PeerSVC
 from alphapath import SVC, LinearSVC, SmoothSVC, SmoothSVR, TransductiveSVC
 from alphapath.errors import InfeasibleStart
 from alphapath.problem import MarginProblem, Status, certify_margin
-from alphapath.problem.margin_certificate import balance, dual_objective
+from alphapath.problem.certificate import balance, dual_objective
 from alphapath.problem.margin_problem import MARGIN_LOSSES, OFFSETS
 from alphapath.solvers.primal import interior as margin_interior
 from alphapath.solvers.primal import newton as margin_newton

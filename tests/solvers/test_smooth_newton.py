@@ -10,11 +10,11 @@ from alphapath import SmoothSVR
 from alphapath.errors import InfeasibleStart, SolverMismatch
 from alphapath.model_selection import leave_one_out
 from alphapath.problem import MarginProblem, Status, certify_margin
-from alphapath.solvers.rank_r_inverse import update_feature_inverse, update_instance_inverse
 from alphapath.solvers.smooth import instance_hessian as smooth_instance
 from alphapath.solvers.smooth import newton as smooth_newton
 from alphapath.solvers.smooth.strategy import STRATEGIES
 from datasets import CLASSIFICATION, REGRESSION
+from rank_r_inverse import update_feature_inverse, update_instance_inverse
 
 
 def make(name="breast_cancer", c=1.0, **changes):

@@ -19,10 +19,9 @@ from ..kernels import Linear
 from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values
 from ..problem.box_problem import FloatArray
-from ..problem.margin_certificate import MarginCertificate, tighten
+from ..problem.certificate import MarginCertificate, tighten
 from ..problem.margin_problem import MarginProblem, scale_weights
-from ..problem.margin_solution import MarginSolution
-from ..problem.solution import Info, Status
+from ..problem.solution import Info, MarginSolution, Status
 from ..solvers.primal import auto as margin_auto
 from ..solvers.primal import dual_descent as margin_dual
 from ..solvers.primal import gradient, pegasos

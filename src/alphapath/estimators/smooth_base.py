@@ -24,7 +24,7 @@ from ..kernels import KernelStore, Precomputed
 from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values, check_kernel_size, check_squared_norms
 from ..problem.box_problem import FloatArray
-from ..problem.margin_certificate import MarginCertificate
+from ..problem.certificate import MarginCertificate
 from ..problem.margin_problem import MarginProblem
 from ..problem.solution import Status
 from ..solvers.smooth import newton as smooth_newton

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from ..interrupt import is_wanted
 from ..problem.box_problem import FloatArray
-from ..problem.optimality import snap_to_box
+from ..problem.optimality import measure_rows, snap_to_box
 from ..problem.solution import Status
 from .free_set import solve_free_set
-from .quality import measure_quality
 from .state import BatchState, Family, to_host
 from .store import DeviceView
 
@@ -288,7 +287,9 @@ class BatchSolver:
             members = self.xp.stack(
                 [self.state.take(int(p), row) for p, row in zip(part, product, strict=True)]
             )
-            found = measure_quality(self.state, part, members)
+            beta, epsilon = self.state.beta[part], self.family.epsilon
+            found = measure_rows(beta, members, lower, upper, epsilon, self.xp)
+            found["objective"] = self.state.objectives(part, members)
             found["beta"] = self.xp.stack([self.state.spread(int(p)) for p in part])
             found["gradient"] = product
             for name, values in found.items():

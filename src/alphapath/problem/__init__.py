@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from .box_problem import FloatArray, KernelView, Problem, Start
-from .certificate import Certificate, certify
-from .margin_certificate import MarginCertificate, certify_margin
+from .certificate import Certificate, MarginCertificate, certify, certify_margin
 from .margin_problem import MarginProblem
-from .margin_solution import MarginSolution
-from .solution import Info, Solution, Status
+from .solution import Info, MarginSolution, Solution, Status
 
 __all__ = [
     "Certificate",

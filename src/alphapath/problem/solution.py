@@ -1,4 +1,4 @@
-"""Solution: what a solver returns, as a frozen value from which the next solve can start."""
+"""What a solver returns, as frozen values from which the next solve can start."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from . import optimality
 from .box_problem import FloatArray, Problem, Start, freeze
+from .margin_problem import MarginProblem
 
 
 class Status(IntEnum):
@@ -137,3 +138,40 @@ def judge(violation: float, rounding: float, limit: float) -> tuple[Status, floa
     if rounding > limit:
         return Status.STALLED, violation + 2.0 * rounding  # of two slopes
     return (Status.SOLVED if violation <= limit else Status.STALLED), violation
+
+
+@dataclass(frozen=True, eq=False)
+class MarginSolution:
+    """(w, b) with its decision values on all instances, and how the solve went.
+
+    Parameters
+    ----------
+    problem : MarginProblem
+    coef : array of shape (d,)
+    bias : float
+    decision_values : array of shape (n,)
+        X w + b on all instances, so held-out values are there.
+    info : Info
+        `kkt_violation` is the norm of the gradient, `duality_gap` bounds how far the objective is
+        from the optimum.
+    workspace : object
+        Private to the algorithm that made it; never interpreted by others.
+    alpha : array of shape (n,) or None
+        Dual variables that certify the gap, where the model alone does not.
+    """
+
+    problem: MarginProblem
+    coef: FloatArray
+    bias: float
+    decision_values: FloatArray
+    info: Info
+    workspace: object = field(default=None, repr=False)
+    alpha: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "coef", freeze(self.coef, "coef"))
+        object.__setattr__(self, "decision_values", freeze(self.decision_values, "decision_values"))
+
+    def with_seed(self, name: str, seconds: float = 0.0) -> MarginSolution:
+        """The same solution, with what it began from on record."""
+        return replace(self, info=replace(self.info, seed=name, seed_time=seconds))

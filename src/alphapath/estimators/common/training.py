@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_sample_weight
 from ...kernels import Callable as CallableKernel
 from ...kernels import Kernel, Linear, Poly, Precomputed, Rbf, Sigmoid
 from ...problem.box_problem import FloatArray, Problem
-from ...problem.margin_certificate import MarginCertificate, certify_margin
+from ...problem.certificate import MarginCertificate, certify_margin
 from ...problem.margin_problem import MarginProblem
 from ...problem.solution import Info, Solution, Status, make_solution
 from ...solvers.dual import smo

@@ -22,7 +22,7 @@ from ...estimators.smooth_base import BaseSmooth
 from ...kernels.equal_rows import EqualRows
 from ...problem.box_problem import FloatArray
 from ...problem.margin_problem import MarginProblem
-from ...problem.margin_solution import MarginSolution
+from ...problem.solution import MarginSolution
 from ...solvers.smooth import newton as smooth_newton
 from .protocol import ColumnFit, Visit, Wanted, read_columns
 from .scores import take_rows

@@ -13,8 +13,7 @@ from dataclasses import replace
 
 from ... import _core
 from ...problem.margin_problem import MarginProblem
-from ...problem.margin_solution import MarginSolution
-from ...problem.solution import Status
+from ...problem.solution import MarginSolution, Status
 from . import dual_descent as margin_dual
 from . import newton as margin_newton
 from .rows import read_rows

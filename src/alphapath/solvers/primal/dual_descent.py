@@ -21,8 +21,7 @@ from ... import _core
 from ...errors import InfeasibleStart, SolverMismatch
 from ...problem.box_problem import FloatArray
 from ...problem.margin_problem import MARGIN_LOSSES, MarginProblem
-from ...problem.margin_solution import MarginSolution
-from ...problem.solution import Info, Status
+from ...problem.solution import Info, MarginSolution, Status
 from .gap import measure_point
 from .rows import decision_values, make_task, read_rows, require_margins
 

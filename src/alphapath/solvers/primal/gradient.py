@@ -20,8 +20,7 @@ import numpy as np
 from ... import _core
 from ...problem.box_problem import FloatArray
 from ...problem.margin_problem import MarginProblem, scale_weights
-from ...problem.margin_solution import MarginSolution
-from ...problem.solution import Info, Status
+from ...problem.solution import Info, MarginSolution, Status
 from .gap import measure_point
 from .rows import make_task, read_rows, require_margins
 

@@ -29,10 +29,9 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from ...problem.box_problem import FloatArray
-from ...problem.margin_certificate import balance, certify_margin, dual_objective
+from ...problem.certificate import balance, certify_margin, dual_objective
 from ...problem.margin_problem import MarginProblem
-from ...problem.margin_solution import MarginSolution
-from ...problem.solution import Info, Status
+from ...problem.solution import Info, MarginSolution, Status
 from ..lapack import single_threaded
 
 #: Values of X up to which the rows are copied in double (1 GB), and rows or features at most.

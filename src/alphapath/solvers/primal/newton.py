@@ -24,8 +24,7 @@ from ... import _core
 from ...errors import SolverMismatch
 from ...problem.box_problem import FloatArray
 from ...problem.margin_problem import MarginProblem, scale_weights
-from ...problem.margin_solution import MarginSolution
-from ...problem.solution import Info, Status
+from ...problem.solution import Info, MarginSolution, Status
 from ..lapack import single_threaded
 from . import interior as margin_interior
 from .gap import PointQuality, measure_point

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from ... import _core
 from ...errors import SolverMismatch
 from ...problem.margin_problem import MarginProblem
-from ...problem.margin_solution import MarginSolution
-from ...problem.solution import Info, Status
+from ...problem.solution import Info, MarginSolution, Status
 from .gap import measure_point
 from .rows import make_task, read_rows, require_margins
 

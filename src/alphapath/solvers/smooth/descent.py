@@ -11,8 +11,7 @@ import numpy as np
 
 from ...problem.box_problem import FloatArray
 from ...problem.margin_problem import MarginProblem
-from ...problem.margin_solution import MarginSolution
-from ...problem.solution import Info, Status
+from ...problem.solution import Info, MarginSolution, Status
 from .design_rows import DesignRows, Indices, combine_all, values_of_all
 from .refine import DualSystem, combine_refined
 from .settle import settle

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from ... import _core
 from ...problem.box_problem import FloatArray
-from ...problem.margin_solution import MarginSolution
-from ...problem.solution import Info
+from ...problem.solution import Info, MarginSolution
 from ..lapack import single_threaded
 from . import newton as smooth_newton
 from .design_rows import DesignRows, Indices

@@ -1,8 +1,8 @@
 """The paper's own rank-r updates of the Hessian inverse, for comparison.
 
-Both solvers here work with factors and small systems instead (smooth_feature.py,
-smooth_instance.py): the same answers with fewer operations and no drift. First the instances that
-lose their loss are removed, then those that gain one are added (paper 003, section 3).
+The solvers in alphapath/solvers/smooth work with factors and small systems instead: the same
+answers with fewer operations and no drift. First the instances that lose their loss are removed,
+then those that gain one are added (paper 003, section 3).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..problem.box_problem import FloatArray
+from alphapath.problem import FloatArray
 
 
 def update_feature_inverse(
