@@ -14,7 +14,7 @@ from alphapath import SVC, SVR, OneClassSVM, Problem, _core
 from alphapath.estimators.common.one_vs_one import FEW_VALUES, count_votes
 from alphapath.kernels import KernelStore, Linear, Poly, Rbf
 from alphapath.kernels.precomputed import check_kernel_matrix
-from alphapath.kernels.view import KernelView
+from alphapath.kernels.store import KernelView
 from alphapath.solvers import smo
 from datasets import generated
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from alphapath import _core
 from alphapath.kernels import KernelStore, Rbf
-from alphapath.kernels.grid import find_step, pays
+from alphapath.kernels.samples import find_step, pays
 
 
 def make_whole(n=90, d=40, top=255, seed=0):

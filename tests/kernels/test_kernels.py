@@ -24,8 +24,8 @@ from alphapath.kernels import (
     choose_layout,
     parse_memory_limit,
 )
-from alphapath.kernels.distances import squared_distances
 from alphapath.kernels.policy import Layout, row_bytes
+from alphapath.kernels.rbf import squared_distances
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(23, 5))

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from alphapath import SVC, Status
 from alphapath.estimators.common import devices, one_vs_one
-from alphapath.estimators.common import problems as parts
+from alphapath.estimators.common.problems import Parts
 from alphapath.kernels import KernelStore, Rbf
 from alphapath.model_selection import SVMSearchCV, cross_validate, leave_one_out
 from alphapath.model_selection.folds.pairs import PairRun
@@ -320,7 +320,7 @@ def test_an_interrupt_of_the_first_pass_is_the_end(monkeypatch):
     members = one_vs_one.pair_members(y.astype(float), 5)
     model = SVC()
     model.classes_ = np.arange(5)
-    own = parts.Parts(model, y.astype(float), np.full(y.size, 200.0), members)
+    own = Parts(model, y.astype(float), np.full(y.size, 200.0), members)
     found = solve_class_pairs(view, own.pairs, own.weights[None], once, limits=Limits(1e-4))
     assert calls == ["float32"]
     assert found.is_interrupted

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from alphapath import SVC, LinearSVC
-from alphapath.kernels.shelf import Shelf
+from alphapath.kernels.store import Shelf
 from alphapath.model_selection import SVMSearchCV
 from alphapath.model_selection.folds import linear as linear_folds
 from alphapath.model_selection.folds import protocol as primal_folds

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from alphapath import SVC
-from alphapath.kernels.shelf import Shelf
+from alphapath.kernels.store import Shelf
 from alphapath.model_selection import SVMSearchCV
 from alphapath.search.chain import ROOT
 from alphapath.search.plan import PLANS, Group, make_plan

@@ -14,8 +14,9 @@ from sklearn.utils.multiclass import _ovr_decision_function
 from alphapath import SVC, Status
 from alphapath.errors import KernelError
 from alphapath.estimators.common import one_vs_one, training
-from alphapath.estimators.common import problems as parts
+from alphapath.estimators.common.problems import Parts
 from alphapath.kernels import KernelStore, Linear, Poly, Rbf
+from alphapath.solvers import smo
 from alphapath.solvers.native import Limits
 from alphapath.solvers.sequence import class_pairs
 from alphapath.solvers.sequence.class_pairs import ClassPairs, solve_class_pairs
@@ -126,7 +127,7 @@ def test_pairs_together_are_the_pairs_alone(seed, n_classes, C, degenerate):
     assert np.array_equal(solved.rows, threads.rows)
     model = SVC()
     model.classes_ = np.arange(n_classes)
-    whole = parts.Parts(model, codes, np.ones(n), one_vs_one.pair_members(codes, n_classes))
+    whole = Parts(model, codes, np.ones(n), one_vs_one.pair_members(codes, n_classes))
     for p in range(len(whole)):
         own = whole.members_of(p)
         alone = solve_sequence(whole.problem(p, view), weights[:, own], steps, limits=limits)
@@ -159,7 +160,7 @@ def test_without_room_for_float64_pairs_are_told_to_have_stalled():
     members = one_vs_one.pair_members(y.astype(float), 5)
     model = SVC()
     model.classes_ = np.arange(5)
-    own = parts.Parts(model, y.astype(float), np.full(y.size, 1e4), members)
+    own = Parts(model, y.astype(float), np.full(y.size, 1e4), members)
     once = Steps(np.zeros(1, dtype=int), np.ones(1), np.array([-1]), ["cold"])
     solved = solve_class_pairs(view, own.pairs, own.weights[None], once, limits=Limits())
     assert Status.STALLED in {info.status for info in solved.infos(0)}
@@ -179,7 +180,7 @@ def test_small_pairs_do_not_reach_the_solver_of_one(monkeypatch):
     def fail(*args, **options):
         raise AssertionError("a pair was solved alone")
 
-    monkeypatch.setattr(training.smo, "solve", fail)
+    monkeypatch.setattr(smo, "solve", fail)
     assert SVC().fit(X, y).fit_status_ is Status.SOLVED
 
 
@@ -224,7 +225,7 @@ def test_scores_of_classes_are_scikit_learns_to_the_bit():
 
 def test_a_time_limit_keeps_the_pairs_that_were_solved(monkeypatch):
     X, y = clouds(6, 30)
-    solve = training.solve_class_pairs
+    solve = solve_class_pairs
 
     def cut(view, pairs, weights, steps, **options):
         solved = solve(view, pairs, weights, steps, **options)

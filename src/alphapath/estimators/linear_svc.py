@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..kernels import Linear
+from ..kernels.choice import row_blocks
 from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values
 from ..problem.box_problem import FloatArray
@@ -27,9 +28,9 @@ from ..solvers.primal import dual_descent as margin_dual
 from ..solvers.primal import gradient, pegasos
 from ..solvers.primal import newton as margin_newton
 from ..solvers.primal.rows import read_rows
-from .common import training
 from .common.base import POSITIVE
 from .common.inputs import encode_labels, weigh_classes
+from .common.training import Budget, certify_columns, check_weights, overall_status, warn_unsolved
 from .exchange import linear_bridge
 
 #: The gap that a fit goes for, as a share of `tol`, and the least. With these a fit is at least as
@@ -204,9 +205,9 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
             raise KeyboardInterrupt
         is_stochastic = self.solver == "pegasos"
         if self.fit_status_ is not Status.SOLVED and not is_stochastic:
-            budget = training.Budget(self.tol, self.max_iter, self.time_limit)
+            budget = Budget(self.tol, self.max_iter, self.time_limit)
             worst = float(np.max(self.kkt_violation_))
-            training.warn_unsolved(self.fit_status_, budget, worst)
+            warn_unsolved(self.fit_status_, budget, worst)
         return self
 
     def _make_problems(
@@ -224,7 +225,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         if sample_weight is None:
             sample = np.broadcast_to(np.float64(1.0), X.shape[:1])
         else:
-            sample = training.check_weights(sample_weight, X)
+            sample = check_weights(sample_weight, X)
         self.classes_, codes = encode_labels(y, sample)
         return X, codes.astype(np.min_scalar_type(len(self.classes_))), sample
 
@@ -320,7 +321,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
             values = np.array([getattr(info, name) for info in infos])
             setattr(self, f"{name}_", float(values[0]) if len(infos) == 1 else values)
         self.n_iter_ = max(info.n_iter for info in infos)
-        self.fit_status_ = training.overall_status(infos)
+        self.fit_status_ = overall_status(infos)
 
     def to_problem(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None
@@ -348,7 +349,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "coef_")
         problems = clone(self)._make_problems(X, y, sample_weight)
-        found = training.certify_columns(self.classes_, problems, self.coef_, self.intercept_)
+        found = certify_columns(self.classes_, problems, self.coef_, self.intercept_)
         certificates = found if isinstance(found, list) else [found]
         for k, alpha in enumerate(getattr(self, "_alphas", [])):
             model = self.coef_[k], float(self.intercept_[k])
@@ -383,7 +384,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
                 values: FloatArray = np.asarray(X @ self.coef_.T)
             else:
                 values = np.empty((X.shape[0], self.intercept_.size))
-                for rows in training.row_blocks(X):  # float32 is not copied as a whole
+                for rows in row_blocks(X):  # float32 is not copied as a whole
                     values[rows] = X[rows] @ self.coef_.T
         values += self.intercept_
         return values

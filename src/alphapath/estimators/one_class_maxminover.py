@@ -15,16 +15,17 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..kernels import Kernel, KernelStore, Precomputed
+from ..kernels.choice import choose_gamma, make_kernel
 from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values, check_squared_norms
+from ..kernels.raw_rows import RawRows
 from ..problem.box_problem import FloatArray, KernelView, Problem
 from ..problem.certificate import Certificate, certify
 from ..problem.solution import Solution, Status
 from ..solvers.dual import coordinate, maxminover
-from .common import training
 from .common.base import BLOCK_VALUES, POSITIVE
 from .common.merge_rows import MergedRows, keep_rows, merge_rows
-from .common.problems import RawRows
+from .common.training import check_weights
 from .exchange import libsvm_file, libsvm_model
 from .exchange.libsvm_file import ModelTarget
 
@@ -247,7 +248,7 @@ class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
     def _prepare(self, X: Any, sample_weight: ArrayLike | None, merge: bool) -> MergedRows:
         """The checked instances; sets the kernel, which may depend on the data."""
         X = self._check_rows(X)
-        weights = training.check_weights(sample_weight, X)
+        weights = check_weights(sample_weight, X)
         is_given = self.kernel == "precomputed" or callable(self.kernel)
         zeros = np.zeros_like(weights)
         rows = (merge_rows if merge and not is_given else keep_rows)(X, zeros, weights)
@@ -259,14 +260,14 @@ class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
 
     def _make_kernel(self, rows: MergedRows) -> Kernel:
         if self.sigma is None:
-            gamma = training.choose_gamma(self, rows.X, rows.weights)
-            return training.make_kernel(self.kernel, gamma, self.degree, self.coef0)
+            gamma = choose_gamma(self, rows.X, rows.weights)
+            return make_kernel(self.kernel, gamma, self.degree, self.coef0)
         if self.kernel != "rbf" or self.gamma != "scale":
             raise ValueError(
                 f"sigma={self.sigma} is the width of kernel='rbf' in place of gamma, but kernel is "
                 f"{self.kernel!r} and gamma {self.gamma!r}; leave gamma at 'scale', or sigma None."
             )
-        return training.make_kernel("rbf", gamma_of(self.sigma), self.degree, self.coef0)
+        return make_kernel("rbf", gamma_of(self.sigma), self.degree, self.coef0)
 
     def _problem_on(self, view: KernelView, rows: MergedRows) -> Problem:
         return Problem.squared_slack_one_class(view, self.C * rows.weights)

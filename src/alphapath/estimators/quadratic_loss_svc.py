@@ -17,8 +17,10 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..kernels import Kernel, KernelStore, Precomputed
+from ..kernels.choice import choose_gamma, make_kernel
 from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values, check_squared_norms
+from ..kernels.raw_rows import RawRows
 from ..paths.quadratic.follow import PathLimits, follow
 from ..paths.quadratic.model import LOSSES, QuadraticModel, parse_loss
 from ..paths.quadratic.path import LambdaPath, PathEnd
@@ -26,10 +28,9 @@ from ..problem.box_problem import FloatArray, Problem
 from ..problem.certificate import Certificate, certify
 from ..problem.solution import Solution, Status
 from ..solvers.dual import coordinate, newton
-from .common import training
 from .common.base import BLOCK_VALUES, POSITIVE
 from .common.merge_rows import MergedRows, keep_rows, merge_rows
-from .common.problems import RawRows
+from .common.training import Budget, check_weights, warn_unsolved
 
 #: What ended a path before its end.
 ENDS = {
@@ -136,7 +137,7 @@ class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
     def _prepare(self, X: Any, y: Any, sample_weight: ArrayLike | None, merge: bool) -> MergedRows:
         """The checked instances, targets +-1; sets classes_, the kernel and n_features_in_."""
         X, y = self._check_rows(X, y=y)
-        weights = training.check_weights(sample_weight, X)
+        weights = check_weights(sample_weight, X)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) > 2:
@@ -160,8 +161,8 @@ class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
         gamma = 0.0
         if not is_given:
             check_squared_norms(X)
-            gamma = training.choose_gamma(self, rows.X, rows.weights)
-        self._kernel: Kernel = training.make_kernel(self.kernel, gamma, self.degree, self.coef0)
+            gamma = choose_gamma(self, rows.X, rows.weights)
+        self._kernel: Kernel = make_kernel(self.kernel, gamma, self.degree, self.coef0)
         return rows
 
     def _problem_on(self, view: Any, rows: MergedRows) -> Problem:
@@ -213,8 +214,8 @@ class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
         self.fit_status_ = solution.info.status
         if self.fit_status_ is Status.INTERRUPTED:
             raise KeyboardInterrupt
-        budget = training.Budget(self.tol, -1, None)
-        training.warn_unsolved(self.fit_status_, budget, self.kkt_violation_)
+        budget = Budget(self.tol, -1, None)
+        warn_unsolved(self.fit_status_, budget, self.kkt_violation_)
         return self
 
     def _solve(self, problem: Problem) -> Solution:

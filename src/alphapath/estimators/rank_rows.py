@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from ..kernels import Kernel, KernelStore, Linear, LinearRows, PairView, pairs_within
+from ..kernels.raw_rows import RawRows
 from ..paths.ranking.ndcg import Queries
 from ..problem.box_problem import FloatArray, Problem
-from .common.problems import RawRows
 
 
 @dataclass(frozen=True)

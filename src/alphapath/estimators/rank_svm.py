@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..kernels import Precomputed, pairs_within
+from ..kernels.choice import choose_gamma, make_kernel
 from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values, check_kernel_size, check_squared_norms
 from ..paths.ranking.ndcg import check_relevance, ndcg, read_queries
@@ -20,8 +21,8 @@ from ..problem.box_problem import FloatArray, Problem
 from ..problem.certificate import Certificate, certify
 from ..problem.solution import Solution, Status
 from ..solvers import ranking as pair_solver
-from .common import training
 from .common.base import BLOCK_VALUES, POSITIVE
+from .common.training import Budget, check_weights, warn_unsolved
 from .exchange.libsvm_file import ModelTarget, write_model
 from .exchange.rank_file import rank_to_libsvm
 from .rank_rows import RankRows, group_rows
@@ -173,8 +174,8 @@ class RankSVM(BaseEstimator):
         self._take(solution)
         if self.fit_status_ is Status.INTERRUPTED:
             raise KeyboardInterrupt
-        budget = training.Budget(self.tol, self.max_iter, self.time_limit)
-        training.warn_unsolved(self.fit_status_, budget, self.kkt_violation_)
+        budget = Budget(self.tol, self.max_iter, self.time_limit)
+        warn_unsolved(self.fit_status_, budget, self.kkt_violation_)
         return self
 
     def _prepare(
@@ -185,7 +186,7 @@ class RankSVM(BaseEstimator):
         n = X.shape[0]
         relevance = check_relevance(y, n)
         queries = read_queries(n, qid, group)
-        weights = training.check_weights(sample_weight, X)
+        weights = check_weights(sample_weight, X)
         is_given = self.kernel == "precomputed"
         if is_given and n != X.shape[1]:
             raise ValueError(
@@ -195,8 +196,8 @@ class RankSVM(BaseEstimator):
         self._gamma = squared_norm = 0.0
         if not is_given and not callable(self.kernel):
             squared_norm = check_squared_norms(rows.X)
-            self._gamma = training.choose_gamma(self, rows.X, rows.weights)
-        self._kernel = training.make_kernel(self.kernel, self._gamma, self.degree, self.coef0)
+            self._gamma = choose_gamma(self, rows.X, rows.weights)
+        self._kernel = make_kernel(self.kernel, self._gamma, self.degree, self.coef0)
         check_kernel_size(self._kernel, squared_norm)
         return rows
 

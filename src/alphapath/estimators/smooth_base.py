@@ -21,6 +21,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..kernels import KernelStore, Precomputed
+from ..kernels.choice import choose_gamma, make_kernel
 from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values, check_kernel_size, check_squared_norms
 from ..problem.box_problem import FloatArray
@@ -29,8 +30,8 @@ from ..problem.margin_problem import MarginProblem
 from ..problem.solution import Status
 from ..solvers.smooth import newton as smooth_newton
 from ..solvers.smooth.strategy import STRATEGIES
-from .common import training
 from .common.base import BLOCK_VALUES, POSITIVE
+from .common.training import Budget, certify_columns, check_weights, overall_status, warn_unsolved
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class BaseSmooth(BaseEstimator):
             raise ValueError(
                 f"The precomputed kernel has shape {X.shape}; it must be square to fit."
             )
-        weights = training.check_weights(sample_weight, X)
+        weights = check_weights(sample_weight, X)
         if order is not None:
             X = X[np.ix_(order, order)] if self.kernel == "precomputed" else X[order]
             y, weights = y[order], weights[order]
@@ -143,8 +144,8 @@ class BaseSmooth(BaseEstimator):
         is_given = self.kernel == "precomputed" or callable(self.kernel)
         if not is_given:
             squared_norm = check_squared_norms(X)
-            self._gamma = training.choose_gamma(self, X, weights)
-        self._kernel = training.make_kernel(self.kernel, self._gamma, self.degree, self.coef0)
+            self._gamma = choose_gamma(self, X, weights)
+        self._kernel = make_kernel(self.kernel, self._gamma, self.degree, self.coef0)
         check_kernel_size(self._kernel, squared_norm)
         scale = None if self._is_linear else np.sqrt(weights)
         return SmoothRows(X, targets, weights, scale)
@@ -210,13 +211,13 @@ class BaseSmooth(BaseEstimator):
             values = np.array([getattr(info, name) for info in infos])
             setattr(self, f"{name}_", float(values[0]) if len(infos) == 1 else values)
         self.n_iter_ = max(info.n_iter for info in infos)
-        self.fit_status_ = training.overall_status(infos)
+        self.fit_status_ = overall_status(infos)
 
     def _warn(self) -> None:
         if self.fit_status_ is not Status.SOLVED:
-            budget = training.Budget(self.tol, self.max_iter, self.time_limit)
+            budget = Budget(self.tol, self.max_iter, self.time_limit)
             violation = float(np.max(self.kkt_violation_))
-            training.warn_unsolved(self.fit_status_, budget, violation)
+            warn_unsolved(self.fit_status_, budget, violation)
 
     def to_problem(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None
@@ -251,7 +252,7 @@ class BaseSmooth(BaseEstimator):
             if coefs.shape[1] == scale.size:
                 coefs = np.divide(coefs, scale, out=np.zeros_like(coefs), where=scale > 0.0)
         problems = model._problems_on(design, rows)
-        return training.certify_columns(classes, problems, coefs, self.intercept_)
+        return certify_columns(classes, problems, coefs, self.intercept_)
 
     # -- predicting
 

@@ -11,12 +11,12 @@ from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
+from ..kernels.raw_rows import Members
 from ..paths import Terms
 from ..problem.box_problem import FloatArray
 from .common import one_vs_one
 from .common.base import POSITIVE
 from .common.inputs import encode_labels, weigh_classes
-from .common.problems import Members
 from .common.updating import WINDOW, UpdatingSVM, has_features
 
 

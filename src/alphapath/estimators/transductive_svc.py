@@ -12,11 +12,11 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from ..kernels.choice import choose_gamma
 from ..paths.transduction import transduce
 from ..paths.weights import read_estimator
 from ..problem.box_problem import FloatArray
 from ..problem.certificate import Certificate
-from .common import training
 from .common.base import POSITIVE
 from .svc import SVC
 
@@ -129,7 +129,7 @@ class TransductiveSVC(ClassifierMixin, BaseEstimator):
 
     def _choose_gamma(self, X: Any) -> Any:
         """A number, so that the weights of the unlabelled rows do not move it later."""
-        return training.choose_gamma(self, X, np.ones(X.shape[0])) or self.gamma
+        return choose_gamma(self, X, np.ones(X.shape[0])) or self.gamma
 
     def certify(self, X: Any, y: Any) -> Certificate:
         """Recompute the quality of the fitted model from the raw training data.

@@ -11,8 +11,7 @@ from .poly import Poly
 from .precomputed import Precomputed
 from .rbf import Rbf
 from .sigmoid import Sigmoid
-from .store import Counts, KernelStore
-from .view import KernelView
+from .store import Counts, KernelStore, KernelView
 
 #: One class a kernel, by the name scikit-learn gives it.
 KERNELS: dict[str, type[Kernel]] = {

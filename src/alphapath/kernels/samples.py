@@ -1,4 +1,4 @@
-"""The rows of a kernel matrix as native code takes them."""
+"""Rows of X as the native core takes them, and the grid they may lie on."""
 
 from __future__ import annotations
 
@@ -10,6 +10,15 @@ import scipy.sparse as sp
 from .. import _core
 from ..errors import KernelError
 from .base import narrow
+
+#: Values from which the step is guessed.
+SAMPLE = 8192
+#: The largest whole number: beyond it products would not be exact.
+LARGEST = 4096.0
+#: Values this close to the grid, as a share of the largest of those, are rounded to it.
+ROUNDING = 4.0 * np.finfo(np.float64).eps
+#: Multiplications that a matrix must take for a search to pay.
+FEWEST_PRODUCTS = 1e8
 
 
 def as_rows(X: Any) -> Any:
@@ -47,3 +56,35 @@ def _check_csr(X: Any) -> None:
         X.check_format(full_check=True)
     except ValueError as error:
         raise KernelError(f"X is not a valid CSR matrix: {error}.") from error
+
+
+# Rows on a grid: whole numbers times one step, as grey values divided by 255 are.
+#
+# Products of small whole numbers are exact in 16 bits, and several times faster than those of
+# other numbers. Distances are those of the whole numbers times the square of the step.
+
+
+def find_step(X: Any) -> float | None:
+    """The step of the grid that dense rows are on; None where they are on none, or on 1 itself.
+
+    The rows are finite.
+    """
+    if not isinstance(X, np.ndarray):
+        return None
+    flat = X.reshape(-1)
+    values = np.unique(np.abs(flat[:: max(1, flat.size // SAMPLE)]))
+    top = float(values[-1])
+    steps = np.diff(values, prepend=0.0)
+    steps = steps[steps > ROUNDING * top]
+    if steps.size == 0:
+        return None
+    n_steps = float(np.rint(top / steps.min()))
+    step = top / n_steps
+    if n_steps > LARGEST or step == 1.0 or not _core.is_on_grid(X, step, ROUNDING * top):
+        return None
+    return step
+
+
+def pays(n: int, d: int) -> bool:
+    """Whether the matrix of n rows takes much longer than looking for a step."""
+    return float(n) * n * d >= FEWEST_PRODUCTS

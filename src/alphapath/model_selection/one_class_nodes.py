@@ -10,11 +10,11 @@ from sklearn.base import clone
 from sklearn.metrics import get_scorer, roc_auc_score
 
 from ..estimators.common.merge_rows import MergedRows
-from ..estimators.common.problems import RawRows
 from ..estimators.one_class_maxminover import OneClassMaxMinOver
 from ..kernels import Kernel
 from ..kernels.equal_rows import distinct_rows
 from ..kernels.limits import check_decision_values
+from ..kernels.raw_rows import RawRows
 from ..problem.box_problem import FloatArray
 from ..problem.certificate import multiply_exactly
 from ..problem.solution import make_solution

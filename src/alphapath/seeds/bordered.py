@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lapack
 
-from ..kernels.view import KernelView
+from ..kernels.store import KernelView
 from ..problem.box_problem import FloatArray, Problem
 from .move import Indices
 

@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.view import KernelView
+from ..kernels.store import KernelView
 from ..problem.box_problem import FloatArray, Problem, Start
 from ..problem.optimality import find_free
 from ..problem.solution import Solution

@@ -15,18 +15,20 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ...kernels import KernelStore, Precomputed
+from ...kernels.choice import choose_gamma, make_kernel
 from ...kernels.equal_rows import on_distinct_rows
 from ...kernels.limits import check_decision_values, check_squared_norms
+from ...kernels.raw_rows import Members, RawRows
 from ...problem.box_problem import FloatArray, KernelView, Problem
 from ...problem.certificate import Certificate, certify
 from ...problem.solution import Info, Status
 from ..exchange.model_exchange import ModelExchange
-from . import training
 from .devices import DEVICES, make_store
 from .merge_rows import MergedRows, keep_rows, merge_rows, take_rows
 from .one_vs_one import PairBetas
 from .parameters import RememberedParameters
-from .problems import Members, Parts, RawRows, divide
+from .problems import Parts, divide
+from .training import Budget, check_weights, is_clean, overall_status, warn_unsolved
 
 POSITIVE: Any = Interval(Real, 0.0, np.inf, closed="neither")
 
@@ -126,7 +128,7 @@ class BaseSVM(ModelExchange, RememberedParameters):
             raise TypeError(
                 f"The precomputed kernel is a sparse {type(X).__name__}; pass a dense array."
             )
-        if training.is_clean(X, *y) and (reset or self._knows_columns(X)):
+        if is_clean(X, *y) and (reset or self._knows_columns(X)):
             if reset:
                 self.n_features_in_ = X.shape[1]
                 self.__dict__.pop("feature_names_in_", None)
@@ -154,7 +156,7 @@ class BaseSVM(ModelExchange, RememberedParameters):
             X = self._check_rows(X)
         else:
             X, y = self._check_rows(X, y)
-        weights = training.check_weights(sample_weight, X)
+        weights = check_weights(sample_weight, X)
         targets = self._check_targets(y, weights)
         is_given = self.kernel == "precomputed" or callable(self.kernel)
         if merge and not is_given:
@@ -163,14 +165,14 @@ class BaseSVM(ModelExchange, RememberedParameters):
             merged = keep_rows(X, targets, weights)
         if not is_given:
             check_squared_norms(X)
-        self._gamma = training.choose_gamma(self, merged.X, merged.weights)
-        self._kernel = training.make_kernel(self.kernel, self._gamma, self.degree, self.coef0)
+        self._gamma = choose_gamma(self, merged.X, merged.weights)
+        self._kernel = make_kernel(self.kernel, self._gamma, self.degree, self.coef0)
         self.shape_fit_ = X.shape
         return merged
 
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
         """Merge equal rows, solve, and set every fitted attribute, even after an interrupt."""
-        budget = training.Budget(self.tol, self.max_iter, self.time_limit)
+        budget = Budget(self.tol, self.max_iter, self.time_limit)
         merged = self._prepare(X, y, sample_weight, merge=True)
         scale = self._weight_scale(merged.targets, merged.weights)
         is_single = self._n_problems == 1
@@ -196,7 +198,7 @@ class BaseSVM(ModelExchange, RememberedParameters):
         scale = self._weight_scale(rows.targets, rows.weights)
         return Parts(self, rows.targets, scale * rows.weights, members)
 
-    def _report(self, infos: Sequence[Info], budget: training.Budget) -> None:
+    def _report(self, infos: Sequence[Info], budget: Budget) -> None:
         """Set how the fit went; warn where it did not converge; pass an interrupt on."""
         self.solve_info_ = tuple(infos)
         quality = {
@@ -208,10 +210,10 @@ class BaseSVM(ModelExchange, RememberedParameters):
         self.n_iter_: Any = np.array([info.n_iter for info in infos], dtype=np.int32)
         if self._targets != "labels":
             self.n_iter_ = int(self.n_iter_[0])
-        self.fit_status_ = training.overall_status(infos)
+        self.fit_status_ = overall_status(infos)
         if self.fit_status_ is Status.INTERRUPTED:
             raise KeyboardInterrupt
-        training.warn_unsolved(self.fit_status_, budget, float(quality["kkt_violation"].max()))
+        warn_unsolved(self.fit_status_, budget, float(quality["kkt_violation"].max()))
 
     def to_problem(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None

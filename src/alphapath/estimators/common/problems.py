@@ -10,40 +10,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...kernels import Precomputed
+from ...kernels.raw_rows import Members
 from ...problem.box_problem import FloatArray, Problem
 from ...solvers.sequence.class_pairs import MOST_INSTANCES, ClassPairs
 from . import one_vs_one
-
-Members = NDArray[np.intp]
-
-
-class RawRows:
-    """A kernel on raw data without a store: all that a certificate needs.
-
-    `members` are the rows that are instances, None for all.
-    """
-
-    def __init__(self, kernel: Any, X: Any, members: Members | None = None) -> None:
-        self.kernel = kernel
-        self.X = X
-        self.members = members
-        self.n: int = X.shape[0] if members is None else members.size
-
-    def part(self, members: Members) -> RawRows:
-        """The kernel on some of the rows."""
-        return RawRows(self.kernel, self.X, members)
-
-    def exact_rows(self, indices: Any) -> FloatArray:
-        """Rows of the kernel matrix, in double."""
-        rows = indices if self.members is None else self.members[indices]
-        if isinstance(self.kernel, Precomputed):
-            found = np.asarray(self.X[rows])
-            return found if self.members is None else found[:, self.members]
-        columns = self.X if self.members is None else self.X[self.members]
-        return np.asarray(self.kernel.evaluate(self.X[rows], columns))
 
 
 class Parts:

@@ -10,13 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight
 
-from ...kernels import Callable as CallableKernel
-from ...kernels import Kernel, Linear, Poly, Precomputed, Rbf, Sigmoid
 from ...problem.box_problem import FloatArray, Problem
 from ...problem.certificate import MarginCertificate, certify_margin
 from ...problem.margin_problem import MarginProblem
@@ -28,15 +25,18 @@ from ...solvers.sequence.steps import Steps
 from .one_vs_one import PairBetas
 from .problems import Parts
 
-#: Values of X held in temporaries at once (they stay in the cache).
-BLOCK_VALUES = 1 << 16
-
-
 #: What becomes double without a question.
 PLAIN_TYPES = frozenset(map(np.dtype, (np.float64, np.float32, np.int64, np.int32)))
 
-#: Kernels with a coefficient gamma.
-GAMMA_KERNELS = ("rbf", "poly", "sigmoid")
+#: Most telling first: the status of a fit of several problems is the first that any of them has.
+STATUS_ORDER = (
+    Status.INTERRUPTED,
+    Status.TIME_LIMIT,
+    Status.ITERATION_LIMIT,
+    Status.STALLED,
+    Status.STATIONARY,
+    Status.SOLVED,
+)
 
 
 def is_clean(X: Any, *y: Any) -> bool:
@@ -73,55 +73,6 @@ def check_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
             f"out) or positive."
         )
     return weights
-
-
-def choose_gamma(model: Any, X: Any, sample_weight: FloatArray) -> float:
-    """The number that the model's gamma stands for; 0 where its kernel has none."""
-    gamma = model.gamma
-    if callable(model.kernel) or model.kernel not in GAMMA_KERNELS:
-        return 0.0
-    if isinstance(gamma, str):
-        return scale_gamma(X, sample_weight) if gamma == "scale" else 1.0 / float(X.shape[1])
-    return float(gamma)
-
-
-def scale_gamma(X: Any, sample_weight: FloatArray) -> float:
-    """gamma="scale": 1 / (n_features * variance of all values), a row counted by its weight."""
-    share = sample_weight / (sample_weight.sum() * X.shape[1])
-    mean = float((share @ X).sum())
-    variance = 0.0
-    for rows in row_blocks(X):
-        block = X[rows]
-        if sp.issparse(block):
-            n_zeros = block.shape[1] - np.diff(block.indptr)
-            block.data = np.square(block.data - mean)
-            squares = np.asarray(block.sum(axis=1)).ravel() + n_zeros * mean**2
-        else:
-            squares = np.square(block - mean).sum(axis=1)
-        variance += float(share[rows] @ squares)
-    # Equal values leave a variance of the size of rounding; scikit-learn then takes gamma = 1.
-    return 1.0 / (X.shape[1] * variance) if variance > (1e-14 * mean) ** 2 else 1.0
-
-
-def row_blocks(X: Any) -> list[slice]:
-    """Slices over the rows of X, of bounded size."""
-    step = max(1, BLOCK_VALUES // X.shape[1])
-    return [slice(first, first + step) for first in range(0, X.shape[0], step)]
-
-
-def make_kernel(kernel: Any, gamma: float, degree: int, coef0: float) -> Kernel:
-    """The kernel object that scikit-learn's parameters name."""
-    if callable(kernel):
-        return CallableKernel(kernel)
-    if kernel == "linear":
-        return Linear()
-    if kernel == "rbf":
-        return Rbf(gamma)
-    if kernel == "poly":
-        return Poly(gamma, int(degree), float(coef0))
-    if kernel == "sigmoid":
-        return Sigmoid(gamma, float(coef0))
-    return Precomputed()
 
 
 @dataclass
@@ -193,17 +144,6 @@ def leave_unsolved(problem: Problem, status: Status) -> Solution:
     """beta = 0, feasible for the pair problems of a classifier, with an honest status."""
     beta = np.zeros(problem.n)
     return make_solution(problem, beta, -problem.targets, {"status": status, "n_iter": 0})
-
-
-#: Most telling first: the status of a fit of several problems is the first that any of them has.
-STATUS_ORDER = (
-    Status.INTERRUPTED,
-    Status.TIME_LIMIT,
-    Status.ITERATION_LIMIT,
-    Status.STALLED,
-    Status.STATIONARY,
-    Status.SOLVED,
-)
 
 
 def certify_columns(

@@ -13,16 +13,17 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 
+from ...kernels.choice import choose_gamma, make_kernel
 from ...kernels.growing import GrowingView
 from ...kernels.limits import check_kernel_size, check_squared_norms
 from ...paths import Terms
 from ...problem.box_problem import FloatArray, KernelView, Problem
 from ...problem.solution import Solution
-from . import training
 from .base import BaseSVM
 from .merge_rows import MergedRows
 from .one_vs_one import PairBetas
 from .online_set import IntArray, OnlineSet, Rows
+from .training import Budget, check_weights, is_clean
 
 WINDOW: list[Any] = [None, Interval(Integral, 1, None, closed="left")]
 
@@ -126,7 +127,7 @@ class UpdatingSVM(BaseSVM):
         self.support_vectors_ = rows.X[self.support_]
         self.intercept_ = np.array([solution.bias])
         self._remember(rows)
-        self._report([solution.info], training.Budget(self.tol, self.max_iter, None))
+        self._report([solution.info], Budget(self.tol, self.max_iter, None))
         return self
 
     # -- checks: all of them before anything changes; on plain arrays they take microseconds
@@ -135,7 +136,7 @@ class UpdatingSVM(BaseSVM):
         is_first = not hasattr(self, "dual_coef_")
         if not self._is_plain(X, y):
             X, y = self._check_rows(X, y, reset=is_first)
-        weights = training.check_weights(sample_weight, X)
+        weights = check_weights(sample_weight, X)
         targets = self._check_new_targets(y, weights)
         if not callable(self.kernel):
             squared_norm = check_squared_norms(X)
@@ -145,7 +146,7 @@ class UpdatingSVM(BaseSVM):
 
     def _is_plain(self, X: Any, y: Any) -> bool:
         """Whether rows need no conversion: scikit-learn's checks cost as much as a small update."""
-        if not training.is_clean(X) or not self._knows_columns(X):
+        if not is_clean(X) or not self._knows_columns(X):
             return False
         if type(y) is not np.ndarray or y.shape != X.shape[:1]:
             return False
@@ -188,8 +189,8 @@ class UpdatingSVM(BaseSVM):
 
     def _set_up(self, rows: Rows) -> None:
         """Kernel and empty training set for the first rows ever seen."""
-        self._gamma = training.choose_gamma(self, rows.X, rows.sample_weight)
-        self._kernel = training.make_kernel(self.kernel, self._gamma, self.degree, self.coef0)
+        self._gamma = choose_gamma(self, rows.X, rows.sample_weight)
+        self._kernel = make_kernel(self.kernel, self._gamma, self.degree, self.coef0)
         if not callable(self.kernel):
             check_kernel_size(self._kernel, check_squared_norms(rows.X))
 
@@ -234,7 +235,7 @@ class UpdatingSVM(BaseSVM):
 
     def _change(self, add: Rows | None, forget: IntArray) -> Self:
         begin = time.perf_counter()
-        budget = training.Budget(self.tol, self.max_iter, None)
+        budget = Budget(self.tol, self.max_iter, None)
         is_first = not hasattr(self, "dual_coef_")
         if is_first:
             assert add is not None

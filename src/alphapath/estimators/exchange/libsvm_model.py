@@ -12,8 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...kernels import Precomputed
+from ...kernels.choice import make_kernel
 from ..common import one_vs_one
-from ..common.training import make_kernel
 from .libsvm_file import LibsvmModel
 
 SVM_TYPE = {"labels": "c_svc", "numbers": "epsilon_svr", "ignored": "one_class"}

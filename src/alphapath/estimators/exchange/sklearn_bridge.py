@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from sklearn import svm
 
 from ...kernels import Callable as CallableKernel
+from ...kernels.choice import make_kernel
 from ...problem.solution import Status
-from ..common.training import make_kernel
 
 PEER = {"labels": svm.SVC, "numbers": svm.SVR, "ignored": svm.OneClassSVM}
 COPIED = ("classes_", "class_weight_", "shape_fit_", "n_features_in_", "feature_names_in_")

@@ -19,13 +19,16 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from ...estimators.common import one_vs_one, training
+from ...estimators.common import one_vs_one
 from ...estimators.common.base import BaseSVM
 from ...estimators.common.devices import make_store
 from ...estimators.common.merge_rows import MergedRows
 from ...estimators.common.one_vs_one import PairBetas
-from ...estimators.common.problems import Parts, RawRows, divide
+from ...estimators.common.problems import Parts, divide
+from ...estimators.common.training import Budget, overall_status, warn_unsolved
 from ...gpu import DeviceStore
+from ...kernels.choice import GAMMA_KERNELS, make_kernel, scale_gamma
+from ...kernels.raw_rows import RawRows
 from ...problem.box_problem import FloatArray, Problem
 from ...problem.solution import Info, Solution
 from ...search.folds.chain import FoldChain, Limits
@@ -91,7 +94,7 @@ class FoldModels(FoldSets):
         )
         self.precision = precision
         kernel = estimator.kernel
-        self.has_own_kernels = estimator.gamma == "scale" and kernel in training.GAMMA_KERNELS
+        self.has_own_kernels = estimator.gamma == "scale" and kernel in GAMMA_KERNELS
         if self.has_own_kernels:
             self.store.keep_products()
         #: The kernel of all data, where all folds are on it.
@@ -164,8 +167,8 @@ class FoldModels(FoldSets):
         model = self.model
         if fold == FULL or not self.has_own_kernels:
             return model._gamma, model._kernel
-        gamma = training.scale_gamma(self.rows.X, self.rows.weights * self.training_set(fold).times)
-        return gamma, training.make_kernel(model.kernel, gamma, model.degree, model.coef0)
+        gamma = scale_gamma(self.rows.X, self.rows.weights * self.training_set(fold).times)
+        return gamma, make_kernel(model.kernel, gamma, model.degree, model.coef0)
 
     @property
     def is_on_device(self) -> bool:
@@ -267,9 +270,9 @@ class FoldModels(FoldSets):
     def warn_unsolved(self, infos: Sequence[Info]) -> None:
         """Warn where a problem of a fold was not solved to the tolerance, as fit would."""
         model = self.model
-        budget = training.Budget(model.tol, model.max_iter, model.time_limit)
+        budget = Budget(model.tol, model.max_iter, model.time_limit)
         worst = max(info.kkt_violation for info in infos)
-        training.warn_unsolved(training.overall_status(infos), budget, worst)
+        warn_unsolved(overall_status(infos), budget, worst)
 
 
 def reduce_solution(
@@ -335,7 +338,7 @@ def complete_model(sets: FoldSets, fold: int, fits: Sequence[PairFit], model: Ba
         model.shape_fit_ = (train.size, X.shape[1])
     model._report(
         [fit.info for fit in fits],
-        training.Budget(model.tol, model.max_iter, model.time_limit),
+        Budget(model.tol, model.max_iter, model.time_limit),
     )
     return model
 

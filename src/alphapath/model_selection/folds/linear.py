@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from ...estimators.common import training
 from ...estimators.common.inputs import encode_labels
+from ...estimators.common.training import Budget, overall_status, warn_unsolved
 from ...estimators.linear_svc import LinearSVC
 from ...problem.box_problem import FloatArray
 from ...problem.margin_problem import MarginProblem
@@ -163,9 +163,9 @@ class LinearFolds:
     def _warn(self, fits: Sequence[ColumnFit]) -> None:
         """Say what a fit says that was stopped."""
         model, infos = self.model, [fit.info for fit in fits]
-        budget = training.Budget(model.tol, model.max_iter, model.time_limit)
+        budget = Budget(model.tol, model.max_iter, model.time_limit)
         worst = max(info.kkt_violation for info in infos)
-        training.warn_unsolved(training.overall_status(infos), budget, worst)
+        warn_unsolved(overall_status(infos), budget, worst)
 
     def walk(self, factors: Sequence[float], wanted: Wanted) -> Iterator[Visit]:
         """Every fold at every C, ascending within a fold."""

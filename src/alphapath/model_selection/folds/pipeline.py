@@ -17,10 +17,10 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples
 
-from ...estimators.common import training
 from ...estimators.common.base import BaseSVM
 from ...estimators.common.devices import is_on_gpu, make_store
 from ...estimators.common.problems import divide
+from ...kernels.choice import choose_gamma, make_kernel
 from ...search.folds.plan import FULL
 from ..grid.rows import SearchData, divide_params, has_sampler, transform_fold
 from .dual import FoldModels
@@ -94,8 +94,8 @@ class PipelineFolds(FoldModels):
         weights = self.rows.weights
         if fold != FULL:
             weights = weights * self.training_set(fold).times
-        gamma = training.choose_gamma(model, X, weights)
-        return gamma, training.make_kernel(model.kernel, gamma, model.degree, model.coef0)
+        gamma = choose_gamma(model, X, weights)
+        return gamma, make_kernel(model.kernel, gamma, model.degree, model.coef0)
 
     @property
     def is_on_device(self) -> bool:

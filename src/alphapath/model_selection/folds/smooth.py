@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
-from ...estimators.common import training
 from ...estimators.smooth_base import BaseSmooth
+from ...kernels.choice import GAMMA_KERNELS
 from ...kernels.equal_rows import EqualRows
 from ...problem.box_problem import FloatArray
 from ...problem.margin_problem import MarginProblem
@@ -119,7 +119,7 @@ class SmoothFolds:
         model, (train, _) = self.model, self.own[fold]
         if model._is_linear:
             return self.codes[fold].size == self.n_classes
-        has_own_gamma = model.gamma == "scale" and model.kernel in training.GAMMA_KERNELS
+        has_own_gamma = model.gamma == "scale" and model.kernel in GAMMA_KERNELS
         is_drawn_once = np.unique(train).size == train.size
         return self.codes[fold].size == self.n_classes and is_drawn_once and not has_own_gamma
 

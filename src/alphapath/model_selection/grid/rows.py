@@ -21,15 +21,15 @@ from sklearn.utils.metadata_routing import get_routing_for_object, process_routi
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params, _num_samples
 
-from ...estimators.common import training
 from ...estimators.common.base import BaseSVM
 from ...estimators.common.devices import make_store
 from ...estimators.common.problems import Parts, divide
 from ...estimators.registry import last_step
 from ...gpu import DeviceStore
 from ...kernels import Kernel, parse_memory_limit
+from ...kernels.choice import GAMMA_KERNELS, choose_gamma, make_kernel
 from ...kernels.policy import row_bytes
-from ...kernels.shelf import Shelf
+from ...kernels.store import Shelf
 from ...problem.box_problem import FloatArray
 from ..folds.training_sets import FoldSets, Split
 from .candidates import Model, identify
@@ -173,14 +173,14 @@ class SearchRows:
         weights = self.rows.weights
         if has_own_kernels(svm):
             weights = weights * self.sets(model).training_set(fold).times
-        gamma = training.choose_gamma(svm, self.rows.X, weights)
-        return gamma, training.make_kernel(kernel, gamma, svm.degree, svm.coef0)
+        gamma = choose_gamma(svm, self.rows.X, weights)
+        return gamma, make_kernel(kernel, gamma, svm.degree, svm.coef0)
 
 
 def has_own_kernels(model: Any) -> bool:
     """Whether each fold has a kernel of its own even on shared rows."""
     kernel = getattr(model, "kernel", "linear")
-    uses_gamma = not callable(kernel) and kernel in training.GAMMA_KERNELS
+    uses_gamma = not callable(kernel) and kernel in GAMMA_KERNELS
     return uses_gamma and isinstance(model.gamma, str) and model.gamma == "scale"
 
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _num_samples
 
 from ...estimators.common.devices import is_on_gpu
 from ...kernels import parse_memory_limit
-from ...kernels.shelf import Shelf
+from ...kernels.store import Shelf
 from ...search.chain import Chain
 from ...search.chain_result import ChainResult
 from ...search.kernel_links import Neighbour
