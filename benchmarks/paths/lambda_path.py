@@ -54,7 +54,7 @@ def build(case: dict[str, Any], seed: int, folder: str) -> Any:
 
 def walk(model: Any, **settings: Any) -> Any:
     from alphapath import _core
-    from alphapath.solvers.lapack import single_threaded
+    from alphapath.solvers.native import single_threaded
 
     options = _core.QuadraticPathOptions(model.start_lambda, LAST_LAMBDA, **settings)
     with single_threaded():
@@ -154,7 +154,7 @@ def time_newton(
 ) -> dict[str, Any]:
     """Job: active-set Newton at as many lambda over the path's range, each from the last."""
     from alphapath import _core
-    from alphapath.solvers.lapack import single_threaded
+    from alphapath.solvers.native import single_threaded
 
     model = build(case, seed, folder)
     lams = np.geomspace(first, LAST_LAMBDA, n_lambdas)

@@ -18,7 +18,8 @@ from alphapath.kernels import Linear, Precomputed, Rbf
 from alphapath.paths import LambdaPath, lambda_path
 from alphapath.paths.quadratic.path import PathEnd
 from alphapath.problem import certify
-from alphapath.solvers import coordinate, lapack, newton
+from alphapath.solvers import coordinate, newton
+from alphapath.solvers import native as lapack
 from datasets import CLASSIFICATION
 from oracles import dual_objective, solve_by_qp
 from quadratic_cases import LOSSES, artificial, random_lambdas, violation

@@ -15,7 +15,7 @@ from alphapath.problem import Problem, Solution, Start, certify
 from alphapath.problem.certificate import multiply_exactly
 from alphapath.seeds import SEEDS
 from alphapath.seeds.adjust import adjust
-from alphapath.seeds.bordered import BorderedInverse
+from alphapath.seeds.ato import BorderedInverse
 from alphapath.solvers import coordinate, smo
 
 MODELS = ("classification", "regression", "one_class")

@@ -14,7 +14,8 @@ import pytest
 from alphapath.errors import SolverMismatch
 from alphapath.kernels import KernelStore, Rbf
 from alphapath.problem import Problem, certify
-from alphapath.solvers import lapack, smo
+from alphapath.solvers import native as lapack
+from alphapath.solvers import smo
 from alphapath.solvers.sequence.leave_one_out import leave_out
 
 

@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC as PeerSVC
 from ..estimators.linear_svc import LinearSVC
 from ..interrupt import Stop
 from ..problem.box_problem import FloatArray
-from ..solvers.lapack import single_threaded
+from ..solvers.native import single_threaded
 from .folds.linear import LinearFolds
 from .folds.protocol import Wanted
 

@@ -21,8 +21,7 @@ from .. import _core
 from ..errors import SolverMismatch
 from ..problem.box_problem import FloatArray, Problem
 from ..problem.solution import Solution, Status, make_solution
-from ..solvers.lapack import single_threaded
-from ..solvers.native import Limits
+from ..solvers.native import Limits, single_threaded
 from .walker import EXACT, polish, require_path
 
 BoolArray = NDArray[np.bool_]

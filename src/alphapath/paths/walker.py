@@ -22,7 +22,7 @@ from ..problem.box_problem import FloatArray, Problem, Start
 from ..problem.solution import Info, Solution, Status
 from ..problem.solution import judge as judge_by
 from ..solvers.dual import smo
-from ..solvers.lapack import single_threaded
+from ..solvers.native import single_threaded
 
 IntArray = NDArray[np.int64]
 

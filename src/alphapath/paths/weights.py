@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..problem.box_problem import FloatArray, Problem
 from ..solvers.dual import smo
-from ..solvers.lapack import single_threaded
+from ..solvers.native import single_threaded
 from .path import PIECES, Path
 from .validation_curve import ValidationCurve, as_curve, make_shares
 from .walker import PathStatus, Walker

@@ -19,7 +19,7 @@ from joblib.parallel import get_active_backend
 
 from ..errors import JournalError
 from ..interrupt import Stop
-from ..solvers.lapack import single_threaded
+from ..solvers.native import single_threaded
 from .chain import Arrays, Chain
 from .kernel_links import Neighbour, units_of
 from .table import NOT_RUN, check_arrays

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from .. import _core
 from ..interrupt import is_wanted
 from ..problem.solution import Solution
-from . import lapack
+from . import native as lapack
 from .dual import coordinate, maxminover, newton, smo
 
 SOLVERS: dict[str, Callable[..., Solution]] = {

@@ -18,7 +18,7 @@ from ..kernels import PairView
 from ..problem.box_problem import FloatArray, Problem, Start
 from ..problem.optimality import kkt_violation
 from ..problem.solution import Solution, Status, make_solution
-from .lapack import single_threaded
+from .native import single_threaded
 from .primal.rows import read_rows
 
 #: Features up to which the Hessian of w is dense.

@@ -23,7 +23,7 @@ from ...estimators.common.training import Budget, overall_status, warn_unsolved
 from ...estimators.linear_svc import LinearSVC
 from ...problem.box_problem import FloatArray
 from ...problem.margin_problem import MarginProblem
-from ...solvers.lapack import single_threaded
+from ...solvers.native import single_threaded
 from ...solvers.primal.newton import MAX_TOGETHER, can_go_together, keeps_gram
 from ...solvers.primal.rows import read_rows
 from .linear_columns import Alone, Together

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ... import _core
 from ...kernels import Kernel, KernelStore, Linear, Rbf
-from ...solvers.lapack import single_threaded
+from ...solvers.native import single_threaded
 from .model import QuadraticModel, not_convex
 from .path import LambdaPath, PathEnd, as_rows
 

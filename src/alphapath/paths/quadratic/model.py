@@ -24,8 +24,7 @@ from ...errors import InvalidProblem
 from ...kernels import KernelView
 from ...problem.box_problem import FloatArray, Problem, freeze
 from ...problem.solution import Solution, Status, make_solution
-from ...solvers.lapack import single_threaded
-from ...solvers.native import admit_rounding
+from ...solvers.native import admit_rounding, single_threaded
 
 #: A KKT violation beyond this, relative to the targets, is told as STALLED.
 ENOUGH = 1e-6

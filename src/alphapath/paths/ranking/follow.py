@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from ... import _core
 from ...problem.box_problem import FloatArray, Problem
 from ...solvers import ranking as pairs
-from ...solvers.lapack import single_threaded
+from ...solvers.native import single_threaded
 from ..path import PIECES
 from ..walker import EXACT, ROUNDING, PathStatus
 from ..weights import N_STRETCHES, check_range

@@ -21,7 +21,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from ...interrupt import Stop
 from ...problem.box_problem import Problem
 from ...problem.solution import Solution
-from ...solvers.lapack import single_threaded
+from ...solvers.native import single_threaded
 from .chain import FoldChain, Limits
 from .plan import FULL, BoolArray, make_plan
 

@@ -17,8 +17,7 @@ from ... import _core
 from ...errors import SolverMismatch
 from ...problem.box_problem import FloatArray, Problem, Start
 from ...problem.solution import Solution, Status, make_solution
-from ..lapack import single_threaded
-from ..native import admit_rounding, prepare_start, require_equality
+from ..native import admit_rounding, prepare_start, require_equality, single_threaded
 
 #: Matrices of n x n doubles that the solver holds beside the kernel.
 N_MATRICES = 3

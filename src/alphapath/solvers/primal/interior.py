@@ -32,7 +32,7 @@ from ...problem.box_problem import FloatArray
 from ...problem.certificate import balance, certify_margin, dual_objective
 from ...problem.margin_problem import MarginProblem
 from ...problem.solution import Info, MarginSolution, Status
-from ..lapack import single_threaded
+from ..native import single_threaded
 
 #: Values of X up to which the rows are copied in double (1 GB), and rows or features at most.
 MOST_VALUES, MOST_UNKNOWNS = 1 << 27, 1200

@@ -25,7 +25,7 @@ from ...errors import SolverMismatch
 from ...problem.box_problem import FloatArray
 from ...problem.margin_problem import MarginProblem, scale_weights
 from ...problem.solution import Info, MarginSolution, Status
-from ..lapack import single_threaded
+from ..native import single_threaded
 from . import interior as margin_interior
 from .gap import PointQuality, measure_point
 from .rows import make_task, read_rows, require_margins

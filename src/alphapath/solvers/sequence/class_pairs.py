@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from ... import _core
 from ...problem.box_problem import FloatArray
 from ...problem.solution import Info, Status
-from ..lapack import single_threaded
-from ..native import Limits
+from ..native import Limits, single_threaded
 from ..precision import is_hopeless, is_rounded, slope_errors
 from .steps import SEED_NAMES, Steps
 

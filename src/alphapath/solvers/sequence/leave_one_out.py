@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from ... import _core
 from ...problem.box_problem import FloatArray
 from ...problem.solution import Solution, Status
-from ..lapack import single_threaded
-from ..native import Limits, as_native, require_equality, require_no_ridge
+from ..native import Limits, as_native, require_equality, require_no_ridge, single_threaded
 from ..precision import on_good_values
 
 

@@ -23,11 +23,9 @@ from ...gpu.batch import Plan
 from ...problem.box_problem import FloatArray, Problem
 from ...problem.solution import Info, Solution, Status
 from ..device import is_on_device, solve_steps
-from ..lapack import single_threaded
-from ..native import Limits, require_equality, require_no_ridge
-from ..precision import is_rounded
-from ..two_precisions import TwoPasses
-from .steps import SEED_NAMES, Known, Steps, solve_steps_on
+from ..native import Limits, require_equality, require_no_ridge, single_threaded
+from ..precision import TwoPasses, is_rounded
+from .steps import SEED_NAMES, Known, Steps
 
 COUNTS = ("n_iter", "n_free_set_solves", "n_bound_hits", "n_refreshes")
 
@@ -187,3 +185,47 @@ def solve_sequence(
     n_solved = len(columns["bias"])
     is_late = total_time_limit is not None and time.perf_counter() - begin >= total_time_limit
     return SequenceSolution(problem, rows, steps, columns, n_solved < len(steps) and not is_late)
+
+
+def solve_steps_on(
+    problem: Problem,
+    rows: FloatArray,
+    steps: Steps,
+    known: Sequence[Known],
+    limits: Limits,
+    seconds: float | None,
+    workspace: _core.SequenceWorkspace | None,
+    n_threads: int = 1,
+) -> dict[str, Any]:
+    """The columns of steps on the kernel of `problem`; see cpp/src/sequence.cpp."""
+    view: Any = problem.kernel
+    n_known, n = len(known), problem.n
+    # Weights that no row has are rows of their own.
+    others = [i for i, parent in enumerate(known) if parent.row < 0]
+    all_rows = np.concatenate([rows, *(known[i].weights[None, :] for i in others)])
+    known_rows = np.array([parent.row for parent in known], dtype=np.int64)
+    known_rows[others] = len(rows) + np.arange(len(others))
+    family = _core.Family(
+        view.gram,
+        problem.targets,
+        problem.lower_scale,
+        problem.upper_scale,
+        all_rows,
+        problem.epsilon,
+        problem.total_share,
+        problem.weights,
+    )
+    columns: dict[str, Any] = _core.solve_sequence(
+        family,
+        np.concatenate([known_rows, steps.rows]).astype(np.int64),
+        np.concatenate([[parent.factor for parent in known], steps.factors]),
+        np.concatenate([np.full(n_known, -1), steps.parents]).astype(np.int64),
+        np.array([0] * n_known + [SEED_NAMES.index(name) for name in steps.seeds]),
+        np.array([parent.beta for parent in known]).reshape(n_known, n),
+        np.array([parent.gradient for parent in known]).reshape(n_known, n),
+        limits.as_options(view.spare_bytes),
+        0.0 if seconds is None else float(seconds),
+        workspace,
+        n_threads,
+    )
+    return columns

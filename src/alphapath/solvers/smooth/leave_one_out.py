@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ... import _core
 from ...problem.box_problem import FloatArray
 from ...problem.solution import Info, MarginSolution
-from ..lapack import single_threaded
+from ..native import single_threaded
 from . import newton as smooth_newton
 from .design_rows import DesignRows, Indices
 from .responses import Answers, make_answers

@@ -21,7 +21,7 @@ import numpy as np
 from ...errors import InfeasibleStart, SolverMismatch
 from ...problem.margin_problem import MarginProblem
 from ...problem.solution import MarginSolution, Status
-from ..lapack import single_threaded
+from ..native import single_threaded
 from .descent import Descent, gradients_at, propose_points
 from .design_rows import DesignRows, Indices
 from .strategy import STRATEGIES, ChosenHessian
