@@ -12,6 +12,7 @@ from alphapath.gpu.free_set import most_members, solve_free_set
 from alphapath.gpu.matrix import DeviceMatrix, DeviceRows
 from alphapath.interrupt import Stop
 from alphapath.kernels import KernelStore, Linear, Poly, Precomputed, Rbf, Sigmoid
+from alphapath.problem.limits import Limits
 from alphapath.solvers import smo
 from alphapath.solvers.sequence.along_c import solve_chain
 from gpu_cases import make_data, make_problem, make_store
@@ -126,7 +127,7 @@ class TestBatch:
             problem.targets, problem.lower_scale, problem.upper_scale, np.ones((1, 200)), 0.0, 0.0
         )
         plan = batch.Plan(np.zeros(1, dtype=np.int64), np.array([100.0]), np.array([-1]))
-        solver = batch.BatchSolver(view, family, plan, batch.BatchLimits())
+        solver = batch.BatchSolver(view, family, plan, Limits())
         solver._set_gradients(np.zeros(1, dtype=np.int32))
         solver._rounds(np.zeros(1, dtype=np.int32))
         before = solver._measure()

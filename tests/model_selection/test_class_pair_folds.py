@@ -20,10 +20,10 @@ from alphapath.kernels import KernelStore, Rbf
 from alphapath.model_selection import SVMSearchCV, cross_validate, leave_one_out
 from alphapath.model_selection.folds.pairs import PairRun
 from alphapath.model_selection.grid import chain as search_solve
-from alphapath.solvers.native import Limits
+from alphapath.problem.limits import Limits
+from alphapath.problem.steps import Steps
 from alphapath.solvers.sequence import class_pairs
 from alphapath.solvers.sequence.class_pairs import solve_class_pairs
-from alphapath.solvers.sequence.steps import Steps
 from class_clouds import clouds
 
 # -- folds

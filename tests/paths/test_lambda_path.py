@@ -19,7 +19,7 @@ from alphapath.paths import LambdaPath, lambda_path
 from alphapath.paths.quadratic.path import PathEnd
 from alphapath.problem import certify
 from alphapath.solvers import coordinate, newton
-from alphapath.solvers import native as lapack
+from alphapath.solvers.native import single_threaded
 from datasets import CLASSIFICATION
 from oracles import dual_objective, solve_by_qp
 from quadratic_cases import LOSSES, artificial, random_lambdas, violation
@@ -79,7 +79,7 @@ def test_few_poles_and_all_eigenvalues_give_the_same_events(loss: str) -> None:
     X, y = artificial(100, 1)
     rho, h = LOSSES[loss]
     path = lambda_path(X, y, rho=rho, h=h, lam_to=1e-4)
-    with lapack.single_threaded():
+    with single_threaded():
         for settings in ({"uses_eigen": True}, {"has_cutoff": False}):
             options = _core.QuadraticPathOptions(*path.range_, **settings)
             oracle = _core.follow_quadratic_path(path.model.native, None, options)

@@ -18,11 +18,12 @@ from sklearn.preprocessing import StandardScaler
 
 from alphapath import SVC, SVR, OneClassSVM, Problem, certify
 from alphapath.kernels import KernelStore, Rbf
+from alphapath.problem.limits import Limits
 from alphapath.search import solve_folds
 from alphapath.search.cost import estimate_work
 from alphapath.search.folds import chain as chain_module
 from alphapath.search.folds import plan as parents_module
-from alphapath.search.folds.chain import FoldChain, Limits
+from alphapath.search.folds.chain import FoldChain
 from alphapath.search.folds.plan import COLD, FULL, make_plan, nearest_earlier
 from alphapath.seeds import SEEDS
 from alphapath.solvers import smo

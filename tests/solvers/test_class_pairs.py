@@ -16,12 +16,12 @@ from alphapath.errors import KernelError
 from alphapath.estimators.common import one_vs_one, training
 from alphapath.estimators.common.problems import Parts
 from alphapath.kernels import KernelStore, Linear, Poly, Rbf
+from alphapath.problem.limits import Limits
+from alphapath.problem.steps import Steps
 from alphapath.solvers import smo
-from alphapath.solvers.native import Limits
 from alphapath.solvers.sequence import class_pairs
 from alphapath.solvers.sequence.class_pairs import ClassPairs, solve_class_pairs
 from alphapath.solvers.sequence.sequence import solve_sequence
-from alphapath.solvers.sequence.steps import Steps
 from class_clouds import clouds
 
 

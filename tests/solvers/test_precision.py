@@ -7,15 +7,15 @@ import pytest
 
 from alphapath import Problem, Status, certify
 from alphapath.kernels import KernelStore, Linear, Poly, Precomputed, Rbf
-from alphapath.search.folds.chain import Limits as ChainLimits
+from alphapath.problem.limits import Limits
+from alphapath.problem.limits import Limits as ChainLimits
+from alphapath.problem.steps import Known, Steps
 from alphapath.search.folds.leave_one_out import refit_without
 from alphapath.solvers import smo
-from alphapath.solvers.native import Limits
 from alphapath.solvers.precision import in_double, slope_errors
 from alphapath.solvers.sequence.along_c import solve_chain
 from alphapath.solvers.sequence.leave_one_out import leave_out
 from alphapath.solvers.sequence.sequence import solve_sequence
-from alphapath.solvers.sequence.steps import Known, Steps
 
 N = 300
 

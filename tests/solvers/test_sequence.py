@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from alphapath import Problem, Status, certify
 from alphapath.kernels import KernelStore, Linear, Rbf
+from alphapath.problem.limits import Limits
+from alphapath.problem.steps import Known, Steps
 from alphapath.solvers import smo
-from alphapath.solvers.native import Limits
 from alphapath.solvers.sequence.along_c import CHAIN_SEEDS, solve_chain
 from alphapath.solvers.sequence.sequence import solve_sequence
-from alphapath.solvers.sequence.steps import Known, Steps
 from datasets import generated
 
 GRID = 2.0 ** np.arange(-5, 16, 2)

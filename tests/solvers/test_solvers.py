@@ -14,28 +14,28 @@ import pytest
 from alphapath.errors import SolverMismatch
 from alphapath.kernels import KernelStore, Rbf
 from alphapath.problem import Problem, certify
-from alphapath.solvers import native as lapack
 from alphapath.solvers import smo
+from alphapath.solvers.native import current_threads, single_threaded
 from alphapath.solvers.sequence.leave_one_out import leave_out
 
 
 def test_lapack_threads_are_held_and_restored():
-    before = lapack.current_threads()
+    before = current_threads()
     seen = []
 
     def work() -> None:
-        with lapack.single_threaded():
-            seen.append(lapack.current_threads())
+        with single_threaded():
+            seen.append(current_threads())
 
-    with lapack.single_threaded():
+    with single_threaded():
         threads = [threading.Thread(target=work) for _ in range(3)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert lapack.current_threads() == 1
+        assert current_threads() == 1
     assert seen == [1, 1, 1]
-    assert lapack.current_threads() == before
+    assert current_threads() == before
 
 
 def overlapping_problem(memory_limit: str | None = None) -> Problem:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..interrupt import is_wanted
 from ..problem.box_problem import FloatArray
+from ..problem.limits import Limits
 from ..problem.optimality import measure_rows, snap_to_box
 from ..problem.solution import Status
 from .free_set import solve_free_set
@@ -59,15 +60,6 @@ class Plan:
         return Plan(self.rows[index], self.factors[index], np.where(parents >= 0, parents, -1))
 
 
-@dataclass(frozen=True)
-class BatchLimits:
-    """When to stop; the time is that of the whole batch."""
-
-    tol: float = 1e-3
-    max_iter: int = -1
-    time_limit: float | None = None
-
-
 class BatchSolver:
     """Runs one batch on the kernel of a DeviceView."""
 
@@ -76,7 +68,7 @@ class BatchSolver:
         view: DeviceView,
         family: Family,
         plan: Plan,
-        limits: BatchLimits,
+        limits: Limits,
         start: FloatArray | None = None,
     ) -> None:
         self.matrix, self.family, self.plan, self.limits = view.matrix, family, plan, limits

@@ -19,9 +19,10 @@ from ..estimators.smooth_base import BaseSmooth
 from ..kernels import KernelStore
 from ..kernels.equal_rows import first_equal
 from ..problem.box_problem import FloatArray
+from ..problem.limits import Limits
 from ..problem.optimality import biases_without
 from ..problem.solution import Info, Solution
-from ..search.folds.chain import Limits
+from ..search.folds.chain import solve_within
 from ..search.folds.leave_one_out import Refits, Unfinished, check_seeding, refit_without
 from ..solvers.precision import on_good_view
 from ..solvers.smooth import newton as smooth_newton
@@ -203,7 +204,7 @@ class DualRun(Run):
         )
         for column in range(len(self.parts)):
             begin = time.perf_counter()
-            full = limits.solve(self.parts.problem(column, self.view))
+            full = solve_within(limits, self.parts.problem(column, self.view))
             self.n_iter += full.info.n_iter
             middle = time.perf_counter()
             self.full_time += middle - begin

@@ -17,9 +17,9 @@ from ..estimators.common.merge_rows import MergedRows
 from ..estimators.one_class_maxminover import OneClassMaxMinOver, gamma_of
 from ..kernels import KernelStore, Rbf
 from ..problem.box_problem import FloatArray
+from ..problem.limits import Limits
 from ..search.grid_tree.one_class import (
     GridSolutions,
-    Limits,
     OneClassGrid,
     find_support,
     measure_costs,
@@ -159,7 +159,7 @@ class OneClassSearch(OutlierMixin, BaseEstimator):
                 setattr(self, attribute, getattr(model, attribute))
         store = KernelStore(rows.X, memory_limit=model.memory_limit)
         store.keep_products()
-        limits = Limits(model.gap_tol, model.max_iter, model.time_limit)
+        limits = Limits(max_iter=model.max_iter, time_limit=model.time_limit, gap_tol=model.gap_tol)
         gammas = [gamma_of(width) if name == "sigma" else float(width) for width in widths]
         kernels = [Rbf(gamma) for gamma in gammas]
         grid = OneClassGrid(store, kernels, C_values, rows.weights, limits, model.solver)

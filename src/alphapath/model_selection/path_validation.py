@@ -22,10 +22,10 @@ from ..paths.validation_curve import ValidationCurve, average_curves, make_curve
 from ..paths.walker import ENTRY_TOL
 from ..paths.weights import ScoredRows, ScoredWalk, check_range, follow_c_scored
 from ..problem.box_problem import FloatArray, Problem
-from ..solvers.native import Limits
+from ..problem.limits import Limits
+from ..problem.steps import Steps
 from ..solvers.sequence.along_c import solve_chain
 from ..solvers.sequence.sequence import solve_sequence
-from ..solvers.sequence.steps import Steps
 from . import lambda_cv
 from .cross_validation import make_splits
 from .folds.dual import FoldModels

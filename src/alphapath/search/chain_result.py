@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..problem.box_problem import FloatArray
+from ..problem.steps import SEED_NAMES
 from ..solvers.sequence.class_pairs import PairsSolution
 from ..solvers.sequence.sequence import SequenceSolution
-from ..solvers.sequence.steps import SEED_NAMES
 from .chain import Chain, Step
 from .cost import count_work, work_of_steps
 from .table import NOT_RUN, REFUSED, STATUS_ORDER

@@ -10,8 +10,8 @@ import numpy as np
 from .. import _core
 from ..problem.box_problem import FloatArray
 from ..problem.solution import Solution
+from ..problem.steps import SEED_NAMES
 from ..solvers.sequence.sequence import SequenceSolution
-from ..solvers.sequence.steps import SEED_NAMES
 
 GREEDY = SEED_NAMES.index("greedy")
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from ..problem.box_problem import FloatArray, Problem
+from ..problem.steps import Known
 from ..solvers.sequence.sequence import SequenceSolution
-from ..solvers.sequence.steps import Known
 from .chain import NEIGHBOUR, ROOT, Arrays, Chain, Step
 from .cost import multiply_work
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from .. import _core
 from ..interrupt import is_wanted
 from ..problem.solution import Solution
-from . import native as lapack
 from .dual import coordinate, maxminover, newton, smo
+from .native import install
 
 SOLVERS: dict[str, Callable[..., Solution]] = {
     "smo": smo.solve,
@@ -17,7 +17,7 @@ SOLVERS: dict[str, Callable[..., Solution]] = {
     "newton": newton.solve,
 }
 
-lapack.install()
+install()
 _core.use_stop_question(is_wanted)
 
 __all__ = ["SOLVERS", "coordinate", "maxminover", "newton", "smo"]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..kernels import KernelView
 from ..problem.box_problem import FloatArray, Problem
 from ..problem.solution import Info, Solution, Status
-from .sequence.steps import Known, Steps
+from ..problem.steps import Known, Steps
 
 #: The slopes that are furthest off, in standard deviations.
 SPREAD = 4.0

@@ -16,12 +16,12 @@ from sklearn.utils.validation import _check_sample_weight
 
 from ...problem.box_problem import FloatArray, Problem
 from ...problem.certificate import MarginCertificate, certify_margin
+from ...problem.limits import Limits
 from ...problem.margin_problem import MarginProblem
 from ...problem.solution import Info, Solution, Status, make_solution
+from ...problem.steps import Steps
 from ...solvers.dual import smo
-from ...solvers.native import Limits
 from ...solvers.sequence.class_pairs import solve_class_pairs
-from ...solvers.sequence.steps import Steps
 from .one_vs_one import PairBetas
 from .problems import Parts
 

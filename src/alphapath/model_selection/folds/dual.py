@@ -30,8 +30,9 @@ from ...gpu import DeviceStore
 from ...kernels.choice import GAMMA_KERNELS, make_kernel, scale_gamma
 from ...kernels.raw_rows import RawRows
 from ...problem.box_problem import FloatArray, Problem
+from ...problem.limits import Limits
 from ...problem.solution import Info, Solution
-from ...search.folds.chain import FoldChain, Limits
+from ...search.folds.chain import FoldChain
 from ...search.folds.plan import FULL, Plan, make_plan
 from ...solvers.precision import is_rounded
 from .near_ties import EXACT, share_of_ties

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
+from ...problem.limits import Limits
 from ...problem.solution import Info
 from ...search.folds.plan import FULL
-from ...solvers.native import Limits
 from ...solvers.sequence.class_pairs import PairsSolution, solve_class_pairs
 from .dual import FoldModels, PairFit
 from .run import FoldRun

@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, Protocol
 
+from ...problem.limits import Limits
 from ...problem.solution import Info
-from ...search.folds.chain import Limits
 from ...search.folds.run import solve_chains
 from .dual import FoldModels
 from .linear import LinearFolds

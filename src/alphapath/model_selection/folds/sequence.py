@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from joblib import effective_n_jobs
 
+from ...problem.limits import Limits
 from ...problem.solution import Info, Status
 from ...search.folds.chain import MAX_BATCH_VALUES, is_native
 from ...search.folds.plan import FEW_INSTANCES, FULL
-from ...solvers.native import Limits
 from ...solvers.sequence.sequence import solve_sequence
 from .dual import FoldModels
 from .table import FoldTable

@@ -16,14 +16,14 @@ from ...estimators.common.base import BaseSVM
 from ...estimators.common.problems import Parts
 from ...estimators.registry import with_head
 from ...problem.box_problem import FloatArray, Problem
+from ...problem.limits import Limits
+from ...problem.steps import Known
 from ...search.chain import NEIGHBOUR, ROOT, Chain, Step
 from ...search.chain_result import ChainResult
 from ...search.kernel_links import Edge, Neighbour, link_steps
 from ...search.time_shares import TimeShares
-from ...solvers.native import Limits
 from ...solvers.sequence.class_pairs import solve_class_pairs
 from ...solvers.sequence.sequence import SequenceSolution, solve_sequence
-from ...solvers.sequence.steps import Known
 from ..folds.dual import complete_model, reduce_solution
 from ..folds.pair_values import pair_values
 from ..folds.training_sets import Indices

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...problem.steps import Steps
 from ...search.chain import NEIGHBOUR, ROOT, Step
-from ...solvers.sequence.steps import Steps
 
 
 def keep_folds(steps: Sequence[Step], folds: Sequence[int]) -> list[Step]:

@@ -1,4 +1,4 @@
-"""One problem's folds, in turn: limits of a solve, and the solution each fold begins from."""
+"""One problem's folds, in turn, and the solution each fold begins from."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import numpy as np
 from ...errors import SolverMismatch
 from ...paths import Decrement
 from ...problem.box_problem import FloatArray, KernelView, Problem
+from ...problem.limits import Limits, out_of_time
 from ...problem.solution import Info, Solution, Status
+from ...problem.steps import Known, Steps
 from ...seeds import SEEDS
 from ...solvers import SOLVERS
-from ...solvers.native import Limits as SolveLimits
 from ...solvers.sequence.sequence import SequenceSolution, make_workspace, solve_sequence
-from ...solvers.sequence.steps import Known, Steps
 from ..cost import SEED_WORK, estimate_work
 from .plan import COLD, DECREMENTAL, FULL, Plan
 
@@ -31,70 +31,46 @@ N_PROBES = 2
 MAX_BATCH_VALUES = 4_000_000
 
 
-@dataclass(frozen=True)
-class Limits:
-    """When a solve stops; `deadline` (of time.monotonic) holds for the whole run."""
-
-    tol: float = 1e-3
-    max_iter: int = -1
-    time_limit: float | None = None
-    free_set: bool = True
-    deadline: float | None = None
-
-    def seconds_left(self) -> float | None:
-        """What a solve may take now; None for no limit."""
-        if self.deadline is None:
-            return self.time_limit
-        left = self.deadline - time.monotonic()
-        if left <= 0.0:
-            raise out_of_time()
-        return left if self.time_limit is None else min(left, self.time_limit)
-
-    def solve(self, problem: Problem, start: Any = None) -> Solution:
-        """Solve one problem; an interrupt and a missed deadline are exceptions."""
-        seconds = self.seconds_left()
-        options: dict[str, Any] = {"free_set": self.free_set} if problem.has_equality else {}
-        solution = SOLVERS["smo" if problem.has_equality else "coordinate"](
-            problem,
-            start,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            time_limit=seconds,
-            **options,
-        )
-        if solution.info.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        is_late = self.deadline is not None and time.monotonic() >= self.deadline
-        if solution.info.status is Status.TIME_LIMIT and is_late:
-            raise out_of_time()
-        return solution
-
-    def solve_steps(
-        self,
-        problem: Problem,
-        weights: FloatArray,
-        steps: Steps,
-        known: list[Known],
-        workspace: Any = None,
-        n_threads: int = 1,
-    ) -> SequenceSolution:
-        """Solve a sequence in one call; what an interrupt or the deadline cuts is missing."""
-        left = self.seconds_left() if self.deadline is not None else None
-        each = SolveLimits(self.tol, self.max_iter, self.time_limit, self.free_set)
-        return solve_sequence(
-            problem,
-            weights,
-            steps,
-            limits=each,
-            known=known,
-            total_time_limit=left,
-            workspace=workspace,
-            n_threads=n_threads,
-        )
+def solve_within(limits: Limits, problem: Problem, start: Any = None) -> Solution:
+    """Solve one problem; an interrupt and a missed deadline are exceptions."""
+    seconds = limits.seconds_left()
+    options: dict[str, Any] = {"free_set": limits.free_set} if problem.has_equality else {}
+    solution = SOLVERS["smo" if problem.has_equality else "coordinate"](
+        problem,
+        start,
+        tol=limits.tol,
+        max_iter=limits.max_iter,
+        time_limit=seconds,
+        **options,
+    )
+    if solution.info.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    is_late = limits.deadline is not None and time.monotonic() >= limits.deadline
+    if solution.info.status is Status.TIME_LIMIT and is_late:
+        raise out_of_time()
+    return solution
 
 
-def out_of_time() -> TimeoutError:
-    return TimeoutError("The time limit was reached before the last fold was solved.")
+def solve_steps_within(
+    limits: Limits,
+    problem: Problem,
+    weights: FloatArray,
+    steps: Steps,
+    known: list[Known],
+    workspace: Any = None,
+    n_threads: int = 1,
+) -> SequenceSolution:
+    """Solve a sequence in one call; what an interrupt or the deadline cuts is missing."""
+    return solve_sequence(
+        problem,
+        weights,
+        steps,
+        limits=limits,
+        known=known,
+        total_time_limit=None if limits.deadline is None else limits.seconds_left(),
+        workspace=workspace,
+        n_threads=n_threads,
+    )
 
 
 def is_native(problem: Problem) -> bool:
@@ -199,7 +175,7 @@ class FoldChain:
     def solve_full(self) -> Solution:
         """The solution on all data, solved when first asked for."""
         if self.full is None:
-            self.full = self._let_go(self.limits.solve(self.problem_of(FULL)))
+            self.full = self._let_go(solve_within(self.limits, self.problem_of(FULL)))
         return self.full
 
     @property
@@ -262,7 +238,7 @@ class FoldChain:
         workspace = self._reuse_workspace(problem) if goes_on else None
         family = self.problem_of(FULL) if self.shares_kernel else problem
         n_threads = self.n_threads if goes_on else 1
-        found = self.limits.solve_steps(family, weights, steps, known, workspace, n_threads)
+        found = solve_steps_within(self.limits, family, weights, steps, known, workspace, n_threads)
         self._take(folds, problems, found)
 
     def _take(self, folds: list[int], problems: list[Problem], found: SequenceSolution) -> None:
@@ -290,7 +266,7 @@ class FoldChain:
             begin = time.perf_counter()
             start = SEEDS[self.plan.seed](move_to_kernel(parent, problem.kernel), problem)
             seed_time = time.perf_counter() - begin
-        solution = self.limits.solve(problem, start)
+        solution = solve_within(self.limits, problem, start)
         return solution.with_seed("cold" if start is None else self.plan.seed, seed_time)
 
     def _choose_batch(self, fold: int, n: int) -> list[int]:

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from ...paths import Decrement
 from ...problem.box_problem import FloatArray
+from ...problem.limits import Limits, out_of_time
 from ...problem.solution import Solution
 from ...seeds import SEEDS
 from ...solvers.sequence.leave_one_out import leave_out
-from .chain import Limits, out_of_time
+from .chain import solve_within
 from .plan import DECREMENTAL
 
 #: "auto" withdraws each instance and repairs by SMO, "decremental" follows the exact path; "none"
@@ -99,7 +100,7 @@ def _solve_each(
                 solution = decrement.without(problem)
             else:
                 start = None if seeding == "none" else SEEDS[seeding](full, problem)
-                solution = limits.solve(problem, start)
+                solution = solve_within(limits, problem, start)
         except (KeyboardInterrupt, TimeoutError) as reason:
             done = Refits(np.array(values), np.array(n_iter, dtype=np.int64))
             raise Unfinished(done, reason) from reason

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ...problem.steps import Steps
 from ...seeds import SEEDS
-from ...solvers.sequence.steps import Steps
 
 BoolArray = NDArray[np.bool_]
 

@@ -20,9 +20,10 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from ...interrupt import Stop
 from ...problem.box_problem import Problem
+from ...problem.limits import Limits
 from ...problem.solution import Solution
 from ...solvers.native import single_threaded
-from .chain import FoldChain, Limits
+from .chain import FoldChain
 from .plan import FULL, BoolArray, make_plan
 
 T = TypeVar("T")

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ...kernels import Kernel, KernelStore
 from ...problem.box_problem import FloatArray, Problem, Start
+from ...problem.limits import Limits
 from ...problem.solution import Solution, Status
 from ...solvers.dual import coordinate, maxminover, newton
 from ..chain import ROOT
@@ -26,24 +27,10 @@ from .tree import GridShape, GridTree
 
 #: Status of a node that no solver has seen.
 NOT_SOLVED = -2
+#: The relative gap of a solve, if not given.
+GAP = 1e-4
 #: The relative gap at which support vectors are told, and what of the largest beta is 0.
 SUPPORT_GAP, ZERO_SHARE = 1e-12, 1e-9
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Of each solve: the relative gap, iterations (-1: any), seconds (None: any)."""
-
-    gap_tol: float = 1e-4
-    max_iter: int = -1
-    time_limit: float | None = None
-
-    def as_options(self) -> dict[str, Any]:
-        return {
-            "gap_tol": self.gap_tol,
-            "max_iter": self.max_iter,
-            "time_limit": self.time_limit,
-        }
 
 
 @dataclass(frozen=True)
@@ -60,6 +47,7 @@ class OneClassGrid:
     weights : array of shape (n,)
         Of the squared slacks at C = 1; 0 holds an instance out.
     limits : Limits
+        Of each solve, whose relative gap is 1e-4 where they name none.
     solver : {"coordinate", "maxminover"}
     """
 
@@ -74,9 +62,20 @@ class OneClassGrid:
     def shape(self) -> GridShape:
         return GridShape(len(self.kernels), len(self.C_values))
 
+    @property
+    def gap_tol(self) -> float:
+        return GAP if self.limits.gap_tol is None else self.limits.gap_tol
+
+    def solver_options(self) -> dict[str, Any]:
+        return {
+            "gap_tol": self.gap_tol,
+            "max_iter": self.limits.max_iter,
+            "time_limit": self.limits.time_limit,
+        }
+
     def base_problem(self, width: int) -> Problem:
         """The problem of a width at C = 1."""
-        view = self.store.view(self.kernels[width], tol=self.limits.gap_tol)
+        view = self.store.view(self.kernels[width], tol=self.gap_tol)
         return Problem.squared_slack_one_class(view, self.weights)
 
 
@@ -153,7 +152,7 @@ class GridSolver:
             self._problem_of(width),
             1.0 / self.grid.C_values[positions],
             start,
-            **self.grid.limits.as_options(),
+            **self.grid.solver_options(),
         )
         solutions, n_solved = self.solutions, len(chain.nodes)
         where = np.array(nodes[:n_solved], dtype=np.intp)
@@ -176,7 +175,7 @@ class GridSolver:
         base = self._problem_of(width)
         problem = base.with_ridge(base.ridge / float(self.grid.C_values[j]))
         start = None if parent == ROOT else Start(self._counters[parent])
-        return maxminover.solve(problem, start, **self.grid.limits.as_options())
+        return maxminover.solve(problem, start, **self.grid.solver_options())
 
     def try_edge(self, parent: int, child: int) -> int:
         """Iterations of the child from the parent; nothing is kept."""
@@ -187,7 +186,7 @@ class GridSolver:
             self._problem_of(width),
             1.0 / self.grid.C_values[[j]],
             Start(self.solutions.beta[parent]),
-            **self.grid.limits.as_options(),
+            **self.grid.solver_options(),
         )
         return int(chain.nodes[0].n_iter)
 
@@ -213,7 +212,7 @@ def find_support(grid: OneClassGrid, solutions: GridSolutions) -> NDArray[np.boo
     """
     shape = grid.shape
     is_support = np.zeros((shape.n_nodes, solutions.n), dtype=bool)
-    strict = replace(grid, limits=Limits(SUPPORT_GAP))
+    strict = replace(grid, limits=Limits(gap_tol=SUPPORT_GAP))
     for width in range(shape.n_widths):
         base = strict.base_problem(width)
         nodes = width * shape.n_C + np.arange(shape.n_C)

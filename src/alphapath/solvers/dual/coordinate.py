@@ -14,8 +14,16 @@ from numpy.typing import ArrayLike
 from ... import _core
 from ...errors import SolverMismatch
 from ...problem.box_problem import FloatArray, Problem, Start
+from ...problem.limits import Limits
 from ...problem.solution import Solution, make_solution
-from ..native import Limits, as_native, prepare_start, require_equality, require_one_class, run
+from ..native import (
+    as_native,
+    prepare_start,
+    require_equality,
+    require_one_class,
+    run,
+    solve_options,
+)
 
 
 def solve(
@@ -108,7 +116,7 @@ def solve_ridges(
         raise ValueError(f"factors is {factors!r}; it must be a list of positive numbers.")
     view: Any = problem.kernel
     beta, gradient = prepare_start(problem, start)
-    options = Limits(1e-3, max_iter, time_limit, gap_tol=gap_tol).as_options(view.spare_bytes)
+    options = solve_options(Limits(1e-3, max_iter, time_limit, gap_tol=gap_tol), view.spare_bytes)
     result = _core.solve_ridge_chain(as_native(problem), scales, beta, gradient, options)
     found = result.beta, result.gradient
     for rows in found:

@@ -12,8 +12,9 @@ from typing import Any
 
 from ... import _core
 from ...problem.box_problem import FloatArray, Problem, Start
+from ...problem.limits import Limits
 from ...problem.solution import Solution
-from ..native import Limits, as_native, prepare_start, require_one_class, wrap_result
+from ..native import as_native, prepare_start, require_one_class, solve_options, wrap_result
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def solve(
         as_native(problem),
         beta,
         gradient,
-        Limits(gap_tol, max_iter, time_limit).as_options(view.spare_bytes),
+        solve_options(Limits(gap_tol, max_iter, time_limit), view.spare_bytes),
         recompute_every,
         check_every,
     )

@@ -11,9 +11,10 @@ import numpy as np
 
 from ... import _core
 from ...problem.box_problem import Problem, Start
+from ...problem.limits import Limits
 from ...problem.solution import Solution
 from .. import device
-from ..native import Limits, require_equality, require_no_ridge, run
+from ..native import require_equality, require_no_ridge, run
 from ..precision import as_stalled, continue_counts, in_double, is_hopeless, is_rounded, is_spoilt
 
 

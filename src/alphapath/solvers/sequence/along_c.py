@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...problem.box_problem import Problem
-from ..native import Limits
+from ...problem.limits import Limits
+from ...problem.steps import Steps
 from .sequence import SequenceSolution, solve_sequence
-from .steps import Steps
 
 #: What `seeding` may be: the rule along C, nothing, or one seed for all.
 CHAIN_SEEDS = {

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from ... import _core
 from ...problem.box_problem import FloatArray
+from ...problem.limits import Limits
 from ...problem.solution import Info, Status
-from ..native import Limits, single_threaded
+from ...problem.steps import SEED_NAMES, Steps
+from ..native import single_threaded, solve_options
 from ..precision import is_hopeless, is_rounded, slope_errors
-from .steps import SEED_NAMES, Steps
 
 IntArray = NDArray[np.int64]
 
@@ -229,7 +230,7 @@ def run(
             np.asarray(steps.factors, dtype=np.float64),
             np.asarray(steps.parents, dtype=np.int64),
             np.array([SEED_NAMES.index(name) for name in steps.seeds]),
-            limits.as_options(view.spare_bytes),
+            solve_options(limits, view.spare_bytes),
             0.0 if seconds is None else float(seconds),
             n_threads,
         )

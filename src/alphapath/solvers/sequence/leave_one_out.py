@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from ... import _core
 from ...problem.box_problem import FloatArray
+from ...problem.limits import Limits
 from ...problem.solution import Solution, Status
-from ..native import Limits, as_native, require_equality, require_no_ridge, single_threaded
+from ..native import as_native, require_equality, require_no_ridge, single_threaded, solve_options
 from ..precision import on_good_values
 
 
@@ -62,7 +63,7 @@ def leave_out(
             full.gradient,
             np.ascontiguousarray(instances, dtype=np.int64),
             np.ascontiguousarray(totals),
-            limits.as_options(problem.kernel.spare_bytes),  # type: ignore[attr-defined]
+            solve_options(limits, problem.kernel.spare_bytes),  # type: ignore[attr-defined]
             only_signs,
         )
     n_done = len(result.statuses)

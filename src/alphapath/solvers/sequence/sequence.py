@@ -21,11 +21,12 @@ from numpy.typing import ArrayLike
 from ... import _core
 from ...gpu.batch import Plan
 from ...problem.box_problem import FloatArray, Problem
+from ...problem.limits import Limits
 from ...problem.solution import Info, Solution, Status
+from ...problem.steps import SEED_NAMES, Known, Steps
 from ..device import is_on_device, solve_steps
-from ..native import Limits, require_equality, require_no_ridge, single_threaded
+from ..native import require_equality, require_no_ridge, single_threaded, solve_options
 from ..precision import TwoPasses, is_rounded
-from .steps import SEED_NAMES, Known, Steps
 
 COUNTS = ("n_iter", "n_free_set_solves", "n_bound_hits", "n_refreshes")
 
@@ -223,7 +224,7 @@ def solve_steps_on(
         np.array([0] * n_known + [SEED_NAMES.index(name) for name in steps.seeds]),
         np.array([parent.beta for parent in known]).reshape(n_known, n),
         np.array([parent.gradient for parent in known]).reshape(n_known, n),
-        limits.as_options(view.spare_bytes),
+        solve_options(limits, view.spare_bytes),
         0.0 if seconds is None else float(seconds),
         workspace,
         n_threads,

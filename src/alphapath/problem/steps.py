@@ -1,4 +1,4 @@
-"""The steps of a sequence, what they may begin from, and one native call for them."""
+"""The steps of a sequence of problems on one kernel, and what they may start from."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...problem.box_problem import FloatArray
-from ...problem.solution import Solution
+from .box_problem import FloatArray
+from .solution import Solution
 
 #: The seeds of the native core, by their numbers there.
 SEED_NAMES = ("cold", "keep", "lift", "scale", "climb", "greedy")
