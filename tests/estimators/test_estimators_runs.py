@@ -22,8 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 from alphapath import SVC, SVR, OneClassSVM, Start, Status, certify
 from alphapath.errors import InfeasibleStart
-from alphapath.estimators.common import devices
-from alphapath.estimators.common import problems as parts
+from alphapath.estimators.common import problems as problems_module
 from alphapath.kernels import KernelStore
 from alphapath.solvers import smo
 from datasets import CLASSIFICATION, REGRESSION
@@ -140,7 +139,7 @@ def test_ctrl_c_leaves_a_model(monkeypatch):
 
 
 def test_an_interrupt_leaves_the_other_pairs_unsolved(monkeypatch):
-    monkeypatch.setattr(parts, "MOST_INSTANCES", 0)  # small pairs are solved in one call
+    monkeypatch.setattr(problems_module, "MOST_INSTANCES", 0)  # small pairs are solved in one call
     X, y = CLASSIFICATION["iris"]()
     solve = smo.solve
 
@@ -179,7 +178,7 @@ def test_a_fitted_model_does_not_hold_the_kernel(monkeypatch):
             super().__init__(*args, **options)
             stores.append(weakref.ref(self))
 
-    monkeypatch.setattr(devices, "KernelStore", WatchedStore)
+    monkeypatch.setattr(problems_module, "KernelStore", WatchedStore)
     X, y = CLASSIFICATION["iris"]()
     model = SVC().fit(X, y)
     gc.collect()

@@ -13,7 +13,7 @@ from sklearn.preprocessing import scale
 
 from alphapath import SVC, SVR, OneClassSVM, Status
 from alphapath.errors import DeviceError
-from alphapath.estimators.common.devices import is_on_gpu
+from alphapath.estimators.common.problems import is_on_gpu
 from alphapath.gpu import cuda
 from alphapath.interrupt import Stop
 from alphapath.model_selection import SVMSearchCV, cross_validate

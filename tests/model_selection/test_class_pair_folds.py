@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from alphapath import SVC, Status
-from alphapath.estimators.common import devices, one_vs_one
+from alphapath.estimators.common import one_vs_one, problems
 from alphapath.estimators.common.problems import Parts
 from alphapath.kernels import KernelStore, Rbf
 from alphapath.model_selection import SVMSearchCV, cross_validate, leave_one_out
@@ -232,7 +232,7 @@ def test_kernels_of_folds_are_made_once(monkeypatch):
             super().__init__(*args, **options)
             stores.append(self)
 
-    monkeypatch.setattr(devices, "KernelStore", CountedStore)
+    monkeypatch.setattr(problems, "KernelStore", CountedStore)
     for seeding in ("auto", "none", "sir"):
         stores.clear()
         cross_validate(SVC(), X, y, cv=4, seeding=seeding)

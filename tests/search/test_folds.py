@@ -21,10 +21,10 @@ from alphapath.kernels import KernelStore, Rbf
 from alphapath.problem.limits import Limits
 from alphapath.search import solve_folds
 from alphapath.search.cost import estimate_work
-from alphapath.search.folds import chain as chain_module
 from alphapath.search.folds import plan as parents_module
-from alphapath.search.folds.chain import FoldChain
+from alphapath.search.folds import run as chain_module
 from alphapath.search.folds.plan import COLD, FULL, make_plan, nearest_earlier
+from alphapath.search.folds.run import FoldChain
 from alphapath.seeds import SEEDS
 from alphapath.solvers import smo
 from alphapath.solvers.sequence.sequence import solve_sequence

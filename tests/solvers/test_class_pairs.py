@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import _ovr_decision_function
 
 from alphapath import SVC, Status
 from alphapath.errors import KernelError
-from alphapath.estimators.common import one_vs_one, training
+from alphapath.estimators.common import one_vs_one, problems
 from alphapath.estimators.common.problems import Parts
 from alphapath.kernels import KernelStore, Linear, Poly, Rbf
 from alphapath.problem.limits import Limits
@@ -238,7 +238,7 @@ def test_a_time_limit_keeps_the_pairs_that_were_solved(monkeypatch):
         return class_pairs.PairsSolution(columns, n_solved, indptr, rows, beta, False)
 
     whole = SVC(gamma=0.2).fit(X, y)
-    monkeypatch.setattr(training, "solve_class_pairs", cut)
+    monkeypatch.setattr(problems, "solve_class_pairs", cut)
     with pytest.warns(UserWarning, match="time_limit"):
         model = SVC(gamma=0.2, time_limit=100.0).fit(X, y)
     assert [info.status for info in model.solve_info_[10:]] == [Status.TIME_LIMIT] * 5

@@ -29,9 +29,9 @@ from ..solvers.primal import gradient, pegasos
 from ..solvers.primal import newton as margin_newton
 from ..solvers.primal.rows import read_rows
 from .common.base import POSITIVE
-from .common.inputs import encode_labels, weigh_classes
-from .common.training import Budget, certify_columns, check_weights, overall_status, warn_unsolved
-from .exchange import linear_bridge
+from .common.inputs import check_weights, encode_labels, weigh_classes
+from .common.problems import Budget, certify_columns, overall_status, warn_unsolved
+from .exchange.sklearn_bridge import linear_from_sklearn, linear_to_sklearn
 
 #: The gap that a fit goes for, as a share of `tol`, and the least. With these a fit is at least as
 #: close to the optimum as one of LIBLINEAR with the same `tol`; the smooth losses converge
@@ -358,13 +358,13 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
 
     def as_sklearn(self) -> Any:
         """The equivalent scikit-learn LinearSVC, fitted if this one is."""
-        return linear_bridge.to_sklearn(self)
+        return linear_to_sklearn(self)
 
     @classmethod
     def from_sklearn(cls, estimator: Any) -> Self:
         """A LinearSVC with the parameters and, if there is one, the model of scikit-learn's."""
         model = cls()
-        linear_bridge.from_sklearn(model, estimator)
+        linear_from_sklearn(model, estimator)
         return model
 
     def decision_function(self, X: Any) -> FloatArray:

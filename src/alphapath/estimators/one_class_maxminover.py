@@ -24,8 +24,8 @@ from ..problem.certificate import Certificate, certify
 from ..problem.solution import Solution, Status
 from ..solvers.dual import coordinate, maxminover
 from .common.base import BLOCK_VALUES, POSITIVE
+from .common.inputs import check_weights
 from .common.merge_rows import MergedRows, keep_rows, merge_rows
-from .common.training import check_weights
 from .exchange import libsvm_file, libsvm_model
 from .exchange.libsvm_file import ModelTarget
 

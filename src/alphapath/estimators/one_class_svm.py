@@ -11,11 +11,11 @@ from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
 from ..problem.box_problem import FloatArray, KernelView, Problem
-from .common.base import BaseSVM
-from .common.one_problem import OneProblemSVM
+from .common.base import BaseSVM, OneProblemSVM
+from .exchange.model_exchange import ModelExchange
 
 
-class OneClassSVM(OutlierMixin, OneProblemSVM):
+class OneClassSVM(OutlierMixin, ModelExchange, OneProblemSVM):
     """Nu one-class SVM for outlier detection, with the answers of scikit-learn's OneClassSVM.
 
     Parameters

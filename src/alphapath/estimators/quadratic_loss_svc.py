@@ -29,8 +29,9 @@ from ..problem.certificate import Certificate, certify
 from ..problem.solution import Solution, Status
 from ..solvers.dual import coordinate, newton
 from .common.base import BLOCK_VALUES, POSITIVE
+from .common.inputs import check_weights
 from .common.merge_rows import MergedRows, keep_rows, merge_rows
-from .common.training import Budget, check_weights, warn_unsolved
+from .common.problems import Budget, warn_unsolved
 
 #: What ended a path before its end.
 ENDS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -12,20 +13,21 @@ from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..kernels import Precomputed, pairs_within
+from ..kernels import Kernel, KernelStore, Linear, LinearRows, PairView, Precomputed, pairs_within
 from ..kernels.choice import choose_gamma, make_kernel
 from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values, check_kernel_size, check_squared_norms
-from ..paths.ranking.ndcg import check_relevance, ndcg, read_queries
+from ..kernels.raw_rows import RawRows
+from ..paths.ranking.ndcg import Queries, check_relevance, ndcg, read_queries
 from ..problem.box_problem import FloatArray, Problem
 from ..problem.certificate import Certificate, certify
 from ..problem.solution import Solution, Status
 from ..solvers import ranking as pair_solver
 from .common.base import BLOCK_VALUES, POSITIVE
-from .common.training import Budget, check_weights, warn_unsolved
+from .common.inputs import check_weights
+from .common.problems import Budget, warn_unsolved
 from .exchange.libsvm_file import ModelTarget, write_model
-from .exchange.rank_file import rank_to_libsvm
-from .rank_rows import RankRows, group_rows
+from .exchange.libsvm_model import rank_to_libsvm
 from .svc import SVC
 
 
@@ -373,3 +375,86 @@ class RankSVM(BaseEstimator):
         """
         scores = self.predict(X)
         return ndcg(y, scores, qid, k=self.k, group=group, sample_weight=sample_weight)
+
+
+@dataclass(frozen=True)
+class RankRows:
+    """Checked rows by query, without those of weight 0.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d), or the kernel matrix of these rows
+    relevance, weights : arrays of shape (n,)
+    queries : Queries
+        `order` are rows as the caller gave them.
+    """
+
+    X: Any
+    relevance: FloatArray
+    weights: FloatArray
+    queries: Queries
+
+    def pair_view(self, instances: Any) -> PairView:
+        """All pairs within queries, on a view of the instances."""
+        first_row = self.queries.first_row
+        better, worse = pairs_within(self.relevance, first_row)
+        if better.size == 0:
+            raise ValueError(
+                f"There is no pair to rank among n_samples = {self.relevance.size} rows in "
+                f"{self.queries.n_queries} queries: no query has two rows of different relevance. "
+                f"Give queries whose rows differ in y."
+            )
+        return PairView(instances, better, worse, first_row, self.queries.order)
+
+    def instances(self, kernel: Kernel, memory_limit: Any) -> Any:
+        """What a solver reads: rows for a linear model, else kernel values."""
+        if not isinstance(kernel, Linear):
+            store = KernelStore(self.X, memory_limit=memory_limit)
+            return store.view(kernel, precision="float64")
+        if sp.issparse(self.X):
+            return LinearRows(self.X)
+        # Differences do not see the mean, and keep more digits without it.
+        return LinearRows(self.X - self.X.mean(axis=0))
+
+    def raw_instances(self, kernel: Kernel) -> Any:
+        """What a certificate reads."""
+        return LinearRows(self.X) if isinstance(kernel, Linear) else RawRows(kernel, self.X)
+
+    def weigh(self, view: PairView, kind: str | ArrayLike, C: float) -> FloatArray:
+        """Weights of the pairs: C or C (2^y_i - 2^y_j), times those of both rows; or as given."""
+        if not isinstance(kind, str):
+            weights = np.asarray(kind, dtype=np.float64)
+            if weights.shape != (view.n,):
+                raise ValueError(
+                    f"The weights of pairs have shape {weights.shape}; there are {view.n} pairs."
+                )
+            if not (np.isfinite(weights) & (weights >= 0.0)).all():
+                raise ValueError("A weight of a pair is negative or not finite; all must be >= 0.")
+            return weights
+        if kind not in ("uniform", "gain"):
+            raise ValueError(
+                f"pair_weights is {kind!r}; it must be 'uniform', 'gain' or one number a pair."
+            )
+        unit = C * self.weights[view.better] * self.weights[view.worse]
+        if kind == "gain":
+            power = np.exp2(self.relevance)
+            unit *= power[view.better] - power[view.worse]
+        return np.asarray(unit)
+
+    def problem(self, instances: Any, kind: str | ArrayLike, C: float) -> Problem:
+        """The ranking problem of these rows."""
+        view = self.pair_view(instances)
+        return Problem.ranking(view, self.weigh(view, kind, C))
+
+
+def group_rows(
+    X: Any, relevance: FloatArray, weights: FloatArray, queries: Queries, is_matrix: bool
+) -> RankRows:
+    """Rows in the order of their queries; those of weight 0 are left out."""
+    is_in = weights[queries.order] > 0.0
+    if not is_in.all():
+        ends = np.concatenate([[0], np.cumsum(is_in)])[queries.first_row]
+        queries = Queries(queries.order[is_in], np.unique(ends).astype(np.int64))
+    order = queries.order
+    rows = X[np.ix_(order, order)] if is_matrix else X[order]
+    return RankRows(rows, relevance[order], weights[order], queries)

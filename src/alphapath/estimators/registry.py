@@ -9,14 +9,18 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from .common.base import BaseSVM
-from .common.devices import DEVICES
+from .common.problems import DEVICES
 from .linear_svc import LinearSVC
 from .one_class_svm import OneClassSVM
-from .smooth_base import BaseSmooth
+from .smooth import BaseSmooth
 from .svc import SVC
 from .svr import SVR
 
-OWN: dict[Any, type[BaseSVM]] = {svm.SVC: SVC, svm.SVR: SVR, svm.OneClassSVM: OneClassSVM}
+OWN: dict[Any, type[SVC] | type[SVR] | type[OneClassSVM]] = {
+    svm.SVC: SVC,
+    svm.SVR: SVR,
+    svm.OneClassSVM: OneClassSVM,
+}
 #: Models trained in the primal, and the peer of one.
 PRIMAL = (BaseSmooth, LinearSVC, svm.LinearSVC)
 

@@ -18,9 +18,10 @@ from .common import one_vs_one
 from .common.base import POSITIVE
 from .common.inputs import encode_labels, weigh_classes
 from .common.updating import WINDOW, UpdatingSVM, has_features
+from .exchange.model_exchange import ModelExchange
 
 
-class SVC(ClassifierMixin, UpdatingSVM):
+class SVC(ClassifierMixin, ModelExchange, UpdatingSVM):
     """C-support vector classification, with the answers of scikit-learn's SVC.
 
     More than two classes are handled one-vs-one, all pairs on one kernel.

@@ -13,12 +13,12 @@ from sklearn.utils.metaestimators import available_if
 
 from ..paths import Terms
 from ..problem.box_problem import FloatArray
-from .common.base import POSITIVE
-from .common.one_problem import OneProblemSVM
+from .common.base import POSITIVE, OneProblemSVM
 from .common.updating import WINDOW, UpdatingSVM, has_features
+from .exchange.model_exchange import ModelExchange
 
 
-class SVR(RegressorMixin, OneProblemSVM, UpdatingSVM):
+class SVR(RegressorMixin, ModelExchange, OneProblemSVM, UpdatingSVM):
     """Epsilon-support vector regression, with the answers of scikit-learn's SVR.
 
     Parameters

@@ -18,7 +18,7 @@ from sklearn.utils.validation import _num_samples
 
 from ..estimators.linear_svc import LinearSVC
 from ..estimators.registry import as_searched, has_preprocessing, last_step, on_device
-from ..estimators.smooth_base import BaseSmooth
+from ..estimators.smooth import BaseSmooth
 from ..search.folds.plan import check_seeding
 from .folds.dual import FoldModels
 from .folds.linear import LinearFolds, check_linear_seeding

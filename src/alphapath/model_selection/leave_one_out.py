@@ -12,18 +12,17 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.metrics import r2_score
 
 from ..estimators.common.base import BaseSVM
-from ..estimators.common.problems import divide
-from ..estimators.common.training import Budget, overall_status, warn_unsolved
+from ..estimators.common.problems import Budget, divide, overall_status, warn_unsolved
 from ..estimators.registry import as_own
-from ..estimators.smooth_base import BaseSmooth
+from ..estimators.smooth import BaseSmooth
 from ..kernels import KernelStore
 from ..kernels.equal_rows import first_equal
 from ..problem.box_problem import FloatArray
 from ..problem.limits import Limits
 from ..problem.optimality import biases_without
 from ..problem.solution import Info, Solution
-from ..search.folds.chain import solve_within
 from ..search.folds.leave_one_out import Refits, Unfinished, check_seeding, refit_without
+from ..search.folds.run import solve_within
 from ..solvers.precision import on_good_view
 from ..solvers.smooth import newton as smooth_newton
 from ..solvers.smooth.leave_one_out import leave_out

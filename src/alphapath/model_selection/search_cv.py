@@ -23,7 +23,7 @@ from sklearn.utils import assert_all_finite, indexable
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_method_params, _num_samples
 
-from ..estimators.common.devices import DEVICES, is_on_gpu
+from ..estimators.common.problems import DEVICES, is_on_gpu
 from ..estimators.registry import OWN, PRIMAL, as_searched, last_step, on_device, replace_last
 from ..kernels import parse_memory_limit
 from ..problem.solution import Status

@@ -22,13 +22,11 @@ from ...kernels.raw_rows import Members, RawRows
 from ...problem.box_problem import FloatArray, KernelView, Problem
 from ...problem.certificate import Certificate, certify
 from ...problem.solution import Info, Status
-from ..exchange.model_exchange import ModelExchange
-from .devices import DEVICES, make_store
+from .inputs import check_weights, is_clean
 from .merge_rows import MergedRows, keep_rows, merge_rows, take_rows
 from .one_vs_one import PairBetas
 from .parameters import RememberedParameters
-from .problems import Parts, divide
-from .training import Budget, check_weights, is_clean, overall_status, warn_unsolved
+from .problems import DEVICES, Budget, Parts, divide, make_store, overall_status, warn_unsolved
 
 POSITIVE: Any = Interval(Real, 0.0, np.inf, closed="neither")
 
@@ -39,7 +37,7 @@ BLOCK_VALUES = 1 << 22
 CACHED_VALUES = 1 << 18
 
 
-class BaseSVM(ModelExchange, RememberedParameters):
+class BaseSVM(RememberedParameters):
     """Base of the estimators of LIBSVM's models; a model adds its targets, weights and problems."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -343,3 +341,18 @@ class BaseSVM(ModelExchange, RememberedParameters):
         coef = np.stack(rows) if len(rows) > 1 else rows[0][np.newaxis]
         coef.flags.writeable = False
         return coef
+
+
+class OneProblemSVM(BaseSVM):
+    """Base of the estimators that solve a single Problem."""
+
+    def _pack(self, betas: PairBetas, targets: FloatArray) -> None:
+        self.support_ = betas.rows.astype(np.int32)
+        self.n_support_ = np.array([betas.rows.size], dtype=np.int32)
+        self.dual_coef_ = betas.values[np.newaxis]
+
+    def _unpack(self) -> Iterator[FloatArray]:
+        yield self.dual_coef_[0]
+
+    def _combine(self, K: FloatArray) -> FloatArray:
+        return K @ self.dual_coef_.T

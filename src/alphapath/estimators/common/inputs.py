@@ -1,19 +1,24 @@
-"""Class labels and class weights, checked."""
+"""Rows, labels and weights of a fit, checked."""
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight
 
 from ...problem.box_problem import FloatArray
 
 #: More classes than that, of fewer rows each on average, may be targets of a regression.
 MANY_CLASSES, FEW_ROWS = 20, 5
+
+#: What becomes double without a question.
+PLAIN_TYPES = frozenset(map(np.dtype, (np.float64, np.float32, np.int64, np.int32)))
 
 
 def encode_labels(y: Any, sample_weight: FloatArray) -> tuple[NDArray[Any], FloatArray]:
@@ -87,5 +92,41 @@ def weigh_classes(
         raise ValueError(
             f"The class_weight of class {classes[i]} is {weights[i]}; it must be positive and "
             f"finite."
+        )
+    return weights
+
+
+def is_clean(X: Any, *y: Any) -> bool:
+    """Whether scikit-learn's checks, which take longer than a small fit, would leave both as they
+    are, but for the layout of X and its conversion to double.
+
+    Where it says no, they may still find nothing to object to. y, where it is given, is to be one
+    array of numbers.
+    """
+    if type(X) is not np.ndarray or X.ndim != 2 or X.size == 0 or X.dtype not in PLAIN_TYPES:
+        return False
+    if any(type(own) is not np.ndarray or own.shape != X.shape[:1] for own in y):
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not math.isfinite(np.add.reduce(X, axis=None)):
+            return False
+        return all(
+            own.dtype.kind in "iu" or (own.dtype.kind == "f" and math.isfinite(np.add.reduce(own)))
+            for own in y
+        )
+
+
+def check_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
+    """Finite, nonnegative weights, one a row, not all zero; None means 1 for every row."""
+    if sample_weight is None:
+        return np.ones(X.shape[0])
+    weights: FloatArray = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, allow_all_zero_weights=False
+    )
+    if weights.min() < 0.0:
+        i = int(np.argmax(weights < 0.0))
+        raise ValueError(
+            f"sample_weight[{i}] is {weights[i]}; every weight must be zero (the row is left "
+            f"out) or positive."
         )
     return weights

@@ -20,10 +20,11 @@ from ...paths import Terms
 from ...problem.box_problem import FloatArray, KernelView, Problem
 from ...problem.solution import Solution
 from .base import BaseSVM
+from .inputs import check_weights, is_clean
 from .merge_rows import MergedRows
 from .one_vs_one import PairBetas
 from .online_set import IntArray, OnlineSet, Rows
-from .training import Budget, check_weights, is_clean
+from .problems import Budget
 
 WINDOW: list[Any] = [None, Interval(Integral, 1, None, closed="left")]
 

@@ -21,19 +21,24 @@ from sklearn.base import clone
 
 from ...estimators.common import one_vs_one
 from ...estimators.common.base import BaseSVM
-from ...estimators.common.devices import make_store
 from ...estimators.common.merge_rows import MergedRows
 from ...estimators.common.one_vs_one import PairBetas
-from ...estimators.common.problems import Parts, divide
-from ...estimators.common.training import Budget, overall_status, warn_unsolved
+from ...estimators.common.problems import (
+    Budget,
+    Parts,
+    divide,
+    make_store,
+    overall_status,
+    warn_unsolved,
+)
 from ...gpu import DeviceStore
 from ...kernels.choice import GAMMA_KERNELS, make_kernel, scale_gamma
 from ...kernels.raw_rows import RawRows
 from ...problem.box_problem import FloatArray, Problem
 from ...problem.limits import Limits
 from ...problem.solution import Info, Solution
-from ...search.folds.chain import FoldChain
 from ...search.folds.plan import FULL, Plan, make_plan
+from ...search.folds.run import FoldChain
 from ...solvers.precision import is_rounded
 from .near_ties import EXACT, share_of_ties
 from .pair_values import pair_values

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from ...estimators.common.inputs import encode_labels
-from ...estimators.common.training import Budget, overall_status, warn_unsolved
+from ...estimators.common.problems import Budget, overall_status, warn_unsolved
 from ...estimators.linear_svc import LinearSVC
 from ...problem.box_problem import FloatArray
 from ...problem.margin_problem import MarginProblem

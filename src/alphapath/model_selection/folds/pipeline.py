@@ -18,8 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples
 
 from ...estimators.common.base import BaseSVM
-from ...estimators.common.devices import is_on_gpu, make_store
-from ...estimators.common.problems import divide
+from ...estimators.common.problems import divide, is_on_gpu, make_store
 from ...kernels.choice import choose_gamma, make_kernel
 from ...search.folds.plan import FULL
 from ..grid.rows import SearchData, divide_params, has_sampler, transform_fold

@@ -10,8 +10,8 @@ from joblib import effective_n_jobs
 
 from ...problem.limits import Limits
 from ...problem.solution import Info, Status
-from ...search.folds.chain import MAX_BATCH_VALUES, is_native
 from ...search.folds.plan import FEW_INSTANCES, FULL
+from ...search.folds.run import MAX_BATCH_VALUES, is_native
 from ...solvers.sequence.sequence import solve_sequence
 from .dual import FoldModels
 from .table import FoldTable

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
-from ...estimators.smooth_base import BaseSmooth
+from ...estimators.smooth import BaseSmooth
 from ...kernels.choice import GAMMA_KERNELS
 from ...kernels.equal_rows import EqualRows
 from ...problem.box_problem import FloatArray

@@ -12,7 +12,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.pipeline import Pipeline
 
 from ...estimators.common import one_vs_one
-from ...estimators.common.training import overall_status
+from ...estimators.common.problems import overall_status
 from ...estimators.registry import last_step
 from ...problem.box_problem import FloatArray
 from ...problem.solution import Info, Status

@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import InvalidParameterError
 
 from ...estimators.registry import as_searched, has_preprocessing, on_device
-from ...estimators.smooth_base import BaseSmooth
+from ...estimators.smooth import BaseSmooth
 from ...search.plan import Group
 
 #: Parameters of scikit-learn's estimators that mean nothing here.

@@ -19,8 +19,8 @@ from ...problem.box_problem import FloatArray, Problem
 from ...problem.limits import Limits
 from ...problem.steps import Known
 from ...search.chain import NEIGHBOUR, ROOT, Chain, Step
-from ...search.chain_result import ChainResult
 from ...search.kernel_links import Edge, Neighbour, link_steps
+from ...search.table import ChainResult
 from ...search.time_shares import TimeShares
 from ...solvers.sequence.class_pairs import solve_class_pairs
 from ...solvers.sequence.sequence import SequenceSolution, solve_sequence

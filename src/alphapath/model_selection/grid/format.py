@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _num_samples
 
-from ...estimators.common.devices import is_on_gpu
+from ...estimators.common.problems import is_on_gpu
 from ...estimators.registry import PRIMAL
 from ...search.plan import Group
 from ...search.table import SearchTable

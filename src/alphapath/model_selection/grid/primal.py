@@ -19,13 +19,13 @@ from sklearn.model_selection._validation import _score
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _check_method_params
 
-from ...estimators.common.training import overall_status
+from ...estimators.common.problems import overall_status
 from ...estimators.linear_svc import LinearSVC
 from ...estimators.registry import with_head
 from ...search.chain import Chain
-from ...search.chain_result import RANK_OF, ChainResult
 from ...search.kernel_links import Neighbour
 from ...search.plan import Group, Plan, climb
+from ...search.table import RANK_OF, ChainResult
 from ..folds.dual import knowing
 from ..folds.linear import LinearFolds, check_linear_seeding
 from ..folds.protocol import ColumnFit, PrimalFolds, Wanted

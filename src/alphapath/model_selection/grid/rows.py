@@ -22,8 +22,7 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params, _num_samples
 
 from ...estimators.common.base import BaseSVM
-from ...estimators.common.devices import make_store
-from ...estimators.common.problems import Parts, divide
+from ...estimators.common.problems import Parts, divide, make_store
 from ...estimators.registry import last_step
 from ...gpu import DeviceStore
 from ...kernels import Kernel, parse_memory_limit

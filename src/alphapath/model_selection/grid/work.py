@@ -10,12 +10,12 @@ from typing import Any
 from numpy.typing import NDArray
 from sklearn.utils.validation import _num_samples
 
-from ...estimators.common.devices import is_on_gpu
+from ...estimators.common.problems import is_on_gpu
 from ...kernels import parse_memory_limit
 from ...kernels.store import Shelf
 from ...search.chain import Chain
-from ...search.chain_result import ChainResult
 from ...search.kernel_links import Neighbour
+from ...search.table import ChainResult
 from .candidates import Model
 from .chain import ChainSolver, Setting
 from .rows import SearchRows, fold_rows, has_own_kernels, shared_rows

@@ -13,8 +13,8 @@ from ...problem.limits import Limits, out_of_time
 from ...problem.solution import Solution
 from ...seeds import SEEDS
 from ...solvers.sequence.leave_one_out import leave_out
-from .chain import solve_within
 from .plan import DECREMENTAL
+from .run import solve_within
 
 #: "auto" withdraws each instance and repairs by SMO, "decremental" follows the exact path; "none"
 #: begins every refit from zero.
