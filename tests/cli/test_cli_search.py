@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, minmax_scale
 
 from alphapath import QuadraticLossSVC
-from alphapath.cli import grid_options
+from alphapath.cli import options
 from alphapath.cli.commands.compare import describe_equal, score_tolerance
 from alphapath.cli.files.data import read_data
 from conftest import Run
@@ -240,6 +240,6 @@ def test_ranges_that_say_nothing(text: str, words: str, run: Run) -> None:
 
 
 def test_the_guides_grid_is_the_default() -> None:
-    assert grid_options.powers(grid_options.LOG2_C) == [2.0**k for k in range(-5, 16, 2)]
-    assert grid_options.powers(grid_options.LOG2_GAMMA) == [2.0**k for k in range(-15, 4, 2)]
-    assert grid_options.log_range("15,-5,-2") == (-5.0, 15.0, 2.0)
+    assert options.powers(options.LOG2_C) == [2.0**k for k in range(-5, 16, 2)]
+    assert options.powers(options.LOG2_GAMMA) == [2.0**k for k in range(-15, 4, 2)]
+    assert options.log_range("15,-5,-2") == (-5.0, 15.0, 2.0)

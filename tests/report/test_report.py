@@ -28,8 +28,7 @@ from alphapath.report.data_facts import find_facts
 from alphapath.report.html.curve import thin
 from alphapath.report.html.markup import element, verbatim
 from alphapath.report.html.page import render
-from alphapath.report.html.svg import ColourScale, colour_of, tick_values
-from alphapath.report.html.svg_curve import curve, find_range
+from alphapath.report.html.svg import ColourScale, colour_of, curve, find_range, tick_values
 from alphapath.report.record import check_record, results_of
 from alphapath.report.score_grid import ScoreGrid, power_texts
 

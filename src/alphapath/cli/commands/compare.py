@@ -25,9 +25,9 @@ from ..facts import describe, warn_of_facts
 from ..failure import DIFFERENT
 from ..files.data import read_data
 from ..files.scaling import FeatureScaler
-from ..grid_options import add_grid, make_grid
+from ..options import add_grid, make_folds, make_grid
 from ..output import print_facts, print_table, working, write_json
-from .cv import SUPERVISED, make_folds
+from .cv import SUPERVISED
 
 HELP = "compare with scikit-learn on your own file: answers and times"
 EXAMPLE = "alphapath compare train.svm --log2c -3,9,4 --log2g -9,1,4"

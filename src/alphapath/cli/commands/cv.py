@@ -7,7 +7,6 @@ import time
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.model_selection import cross_validate as sklearn_cross_validate
 from sklearn.pipeline import make_pipeline
 
@@ -19,6 +18,7 @@ from ..facts import describe, warn_of_facts
 from ..failure import INTERRUPTED
 from ..files.data import read_data
 from ..files.scaling import FeatureScaler
+from ..options import fixed_gamma, make_folds
 from ..output import print_facts, print_table, working, write_json
 
 HELP = "cross-validate one SVM"
@@ -74,17 +74,6 @@ def run(options: Any) -> int:
         write_json(options.json, {"data": data.name, "model": model.get_params(), **results})
     show(data, scale, model, results, seconds)
     return code
-
-
-def make_folds(options: Any) -> Any:
-    """Shuffled folds, stratified for classes."""
-    splitter = StratifiedKFold if options.kind == "c-svc" else KFold
-    return splitter(options.folds, shuffle=True, random_state=options.seed)
-
-
-def fixed_gamma(model: Any, X: Any) -> Any:
-    """gamma="auto" as its number: the same for all folds, which then share a kernel."""
-    return 1.0 / X.shape[1] if model.gamma == "auto" else model.gamma
 
 
 def show(data: Any, scale: str, model: Any, results: dict[str, Any], seconds: float) -> None:

@@ -17,8 +17,8 @@ from ..facts import describe, warn_of_facts
 from ..failure import INTERRUPTED
 from ..files.data import read_data
 from ..files.scaling import FeatureScaler
+from ..options import fixed_gamma
 from ..output import print_facts, working, write_json
-from .cv import fixed_gamma
 
 HELP = "exact leave-one-out values of one SVM"
 EXAMPLE = "alphapath loo train.svm -c 10 -g 0.05 --output values.txt"

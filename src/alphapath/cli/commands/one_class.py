@@ -23,8 +23,8 @@ from ..failure import DIFFERENT, CommandError
 from ..files.data import Data, read_data
 from ..files.model import facts_of, save_model
 from ..files.scaling import FeatureScaler
-from ..grid_options import add_grid, powers
 from ..numbers import positive
+from ..options import add_grid, powers
 from ..output import print_facts, print_table, working, write_json
 
 HELP = "search C and width of a one-class SVM"

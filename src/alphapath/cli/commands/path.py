@@ -26,9 +26,10 @@ from ..failure import CommandError
 from ..files.data import Data, read_data
 from ..files.scaling import FeatureScaler
 from ..numbers import positive
+from ..options import make_folds
 from ..output import print_facts, print_table, working, write_json
 from ..trace import check_traceable, trace_along_c
-from .cv import SUPERVISED, make_folds
+from .cv import SUPERVISED
 
 HELP = "exact validation error over all C, or all lambda"
 EXAMPLE = "alphapath path two.svm -g 0.1 --report path.html"

@@ -29,10 +29,10 @@ from ..failure import INTERRUPTED, REFUSED
 from ..files.data import Data, read_data
 from ..files.model import ENDING, facts_of, save_model
 from ..files.scaling import FeatureScaler
-from ..grid_options import add_grid, make_grid
+from ..options import add_grid, make_folds, make_grid
 from ..output import print_facts, print_table, working, write_json
 from ..trace import check_traceable, trace_along_c
-from .cv import SUPERVISED, make_folds
+from .cv import SUPERVISED
 
 HELP = "search C and gamma by cross-validation: the main job"
 EXAMPLE = "alphapath search train.svm --log2c -3,9,2 --log2g -9,1,2 --report report.html"

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..record import choose_metric
-from ..score_grid import Axis, ScoreGrid, score_range
+from ..score_grid import Axis, ScoreGrid, choose_metric, score_range
 from .plotting import import_pyplot, math_text
 
 BEST = "#d62728"

@@ -18,7 +18,8 @@ from ...search.table import UNFINISHED
 from ...version import __version__
 from ..record import record_search, results_of
 from ..score_grid import ScoreGrid
-from . import svg, svg_curve
+from . import svg
+from . import svg as svg_curve
 from .curve import curve_section
 from .markup import Markup, document, element, join, raise_exponents, verbatim
 from .parts import (
