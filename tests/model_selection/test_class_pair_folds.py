@@ -18,7 +18,7 @@ from alphapath.estimators.common import one_vs_one, problems
 from alphapath.estimators.common.problems import Parts
 from alphapath.kernels import KernelStore, Rbf
 from alphapath.model_selection import SVMSearchCV, cross_validate, leave_one_out
-from alphapath.model_selection.folds.pairs import PairRun
+from alphapath.model_selection.folds.run import PairRun
 from alphapath.model_selection.grid import chain as search_solve
 from alphapath.problem.limits import Limits
 from alphapath.problem.steps import Steps

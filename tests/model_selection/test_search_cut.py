@@ -18,10 +18,10 @@ from alphapath import SVC, LinearSVC
 from alphapath.kernels.store import Shelf
 from alphapath.model_selection import SVMSearchCV
 from alphapath.model_selection.folds import linear as linear_folds
+from alphapath.model_selection.folds import preprocessing
 from alphapath.model_selection.folds import protocol as primal_folds
 from alphapath.model_selection.grid import chain as search_solve
 from alphapath.model_selection.grid import primal as primal_search
-from alphapath.model_selection.grid import rows as search_rows
 from alphapath.report.html.page import render
 from alphapath.report.record import record_search
 from alphapath.search import time_shares
@@ -119,7 +119,7 @@ def test_the_order_of_folds_and_kernels_changes_no_bit(monkeypatch: pytest.Monke
         return SVMSearchCV(make_pipeline(StandardScaler(), SVC()), grid, cv=4).fit(*generated(200))
 
     first = run()
-    monkeypatch.setattr(search_rows, "MAX_KEPT_BYTES", 0)
+    monkeypatch.setattr(preprocessing, "MAX_KEPT_BYTES", 0)
     second = run()
     orders = [[chain.key for chain in search.plan_.chains] for search in (first, second)]
     assert orders[0] != orders[1]

@@ -16,10 +16,10 @@ from sklearn.model_selection import LeaveOneOut, RepeatedKFold, ShuffleSplit, St
 
 from alphapath import SVC, SVR, Status
 from alphapath.model_selection import SVMSearchCV, cross_validate
-from alphapath.model_selection.folds import sequence as sequence_folds
+from alphapath.model_selection.folds import run
 from alphapath.model_selection.folds import training_sets as fold_sets
 from alphapath.model_selection.folds.dual import FoldModels
-from alphapath.model_selection.folds.sequence import SequenceRun
+from alphapath.model_selection.folds.run import SequenceRun
 from alphapath.search.folds.plan import FEW_INSTANCES
 
 
@@ -142,14 +142,14 @@ def test_an_interrupt_keeps_what_is_solved(n_solved: int, monkeypatch: pytest.Mo
     X, y = some_rows()
     model = SVC(C=20, gamma=0.2)
     whole = cross_validate(model, X, y, cv=10)
-    solve = sequence_folds.solve_sequence
+    solve = run.solve_sequence
 
     def cut(*given: Any, **options: Any) -> Any:
         solved = solve(*given, **options)
         columns = {name: column[:n_solved] for name, column in solved.columns.items()}
         return replace(solved, columns=columns, is_interrupted=True)
 
-    monkeypatch.setattr(sequence_folds, "solve_sequence", cut)
+    monkeypatch.setattr(run, "solve_sequence", cut)
     with pytest.raises(KeyboardInterrupt) as caught:
         cross_validate(model, X, y, cv=10)
     partial = caught.value.partial  # type: ignore[attr-defined]

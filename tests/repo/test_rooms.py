@@ -1,8 +1,10 @@
 """The room table: which part of the code may use which other part.
 
 Python rooms are checked by the imports of every file in src/alphapath, C++ rooms by the includes
-(and a few telling calls) of every file in cpp. Only the table below has to change when a room is
-added; a file that belongs to no room fails the test.
+(and a few telling calls) of every file in cpp. Only the tables below have to change when a room is
+added; a file that belongs to no room fails the test. A Python room with sub-packages has floors: a
+file uses its own sub-package and the floors below it. No two files use each other, not even by way
+of others.
 """
 
 from __future__ import annotations
@@ -31,13 +33,13 @@ class Room:
     banned_arguments: tuple[str, ...] = ()  # notions it must never be told about
 
 
-NOUNS = ("nouns",)
-SOLVING = (*NOUNS, "kernels", "core")
+PROBLEM = ("problem",)
+SOLVING = (*PROBLEM, "kernels", "core")
 BELOW_SEARCH = (*SOLVING, "seeds", "gpu", "solvers", "paths")
 
 ROOMS = {
     "core": Room(("_core",), packages=("numpy",)),
-    "nouns": Room(
+    "problem": Room(
         (
             "problem",
             "errors",
@@ -53,10 +55,10 @@ ROOMS = {
         ("numpy", "scipy"),
         banned_arguments=("y", "labels", "C", "cv", "fold", "folds", "class_weight"),
     ),
-    "seeds": Room(("seeds",), (*NOUNS, "kernels"), ("numpy", "scipy")),
+    "seeds": Room(("seeds",), (*PROBLEM, "kernels"), ("numpy", "scipy")),
     "gpu": Room(
         ("gpu",),
-        (*NOUNS, "kernels"),
+        (*PROBLEM, "kernels"),
         ("numpy", "scipy", "cupy", "cupyx"),
         banned_arguments=("y", "cv", "fold", "folds", "scoring"),
     ),
@@ -78,13 +80,13 @@ ROOMS = {
     # As in scikit-learn, a display may ask for the cross-validation that it draws.
     "report": Room(
         ("report",),
-        (*NOUNS, "search", "paths", "model_selection"),
+        (*PROBLEM, "search", "paths", "model_selection"),
         ("numpy", "matplotlib", "sklearn", "rich"),
     ),
     "command": Room(
         ("cli", "__main__"),
         (
-            *NOUNS,
+            *PROBLEM,
             "kernels",
             "seeds",
             "search",
@@ -96,7 +98,18 @@ ROOMS = {
         ),
         ("numpy", "sklearn", "rich"),
     ),
-    "front": Room(("__init__",), (*NOUNS, "kernels", "paths", "search", "estimators")),
+    "front": Room(("__init__",), (*PROBLEM, "kernels", "paths", "search", "estimators")),
+}
+
+#: Inside a room, from the bottom up; "*" stands for the files that have no floor of their own.
+FLOORS: dict[str, tuple[str, ...]] = {
+    "solvers": ("native precision", "device", "dual primal sequence smooth", "ranking"),
+    "paths": ("*", "quadratic ranking"),
+    "search": ("*", "folds grid_tree journal"),
+    "estimators": ("common", "exchange", "*", "registry"),
+    "model_selection": ("scoring", "folds", "grid", "*"),
+    "report": ("data_facts score_grid", "displays", "curve_record record_check", "record", "html"),
+    "cli": ("failure output termination", "files", "*", "commands"),
 }
 
 PYTHON_HEADERS = re.compile(r"^(Python\.h|nanobind/|pybind11/|numpy/)")
@@ -150,7 +163,9 @@ def python_faults(path: str, source: str) -> list[str]:
     module = path.removesuffix(".pyi").removesuffix(".py").replace("/", ".")
     name = room_of(module.removesuffix(".__init__") if "." in module else module)
     if name is None:
-        return [f"src/alphapath/{path} belongs to no room: add it to ROOMS in tests/test_rooms.py."]
+        return [
+            f"src/alphapath/{path} belongs to no room: add it to ROOMS in tests/repo/test_rooms.py."
+        ]
     room = ROOMS[name]
     tree = ast.parse(source)
     package = ".".join(["alphapath", *path.split("/")[:-1]])
@@ -167,6 +182,93 @@ def python_faults(path: str, source: str) -> list[str]:
                 f"the room '{name}' must never be told about {list(room.banned_arguments)}."
             )
     return faults
+
+
+Edges = set[tuple[str, str]]
+
+
+def file_edges(sources: dict[str, str]) -> Edges:
+    """Which file of the package uses which, by paths; a package's `__init__` is looked through."""
+    paths = {
+        path.removesuffix(".py").removesuffix("/__init__").replace("/", "."): path
+        for path in sources
+    }
+    names = {path: list(imported_names(path, source)) for path, source in sources.items()}
+
+    def file_of(module: str, name: str) -> str | None:
+        path = paths.get(module, "")
+        if not path.endswith("__init__.py"):
+            return path or None
+        for source, own, bound in names[path]:
+            if bound == name and f"{source}.{own}" not in paths:  # offered by the package
+                return file_of(source, own)
+        return paths.get(f"{module}.{name}")
+
+    edges = set()
+    for path in sources:
+        for module, name, _ in names[path]:
+            target = file_of(module, name)
+            if target is not None and target != path:
+                edges.add((path, target))
+    return {(a, b) for a, b in edges if "__init__" not in a + b}
+
+
+def imported_names(path: str, source: str) -> Iterator[tuple[str, str, str]]:
+    """Module (relative to alphapath), name there and name here of all that a file imports."""
+    package = path.split("/")[:-1]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            parents = package[: len(package) - node.level + 1]
+            module = ".".join([*parents, *([node.module] if node.module else [])])
+            for alias in node.names:
+                yield module, alias.name, alias.asname or alias.name
+
+
+def floor_faults(edges: Edges) -> list[str]:
+    """Sentences for every use of a floor that is not below."""
+    faults = []
+    for user, used in sorted(edges):
+        room, _, rest = user.partition("/")
+        if room not in FLOORS or used.split("/")[0] != room:
+            continue
+        own, other = (
+            name.split("/")[0].removesuffix(".py") for name in (rest, used[len(room) + 1 :])
+        )
+        floors = {
+            name: number for number, floor in enumerate(FLOORS[room]) for name in floor.split()
+        }
+        level, goal = (floors.get(name, floors.get("*", -1)) for name in (own, other))
+        is_beside = goal == level and own not in floors and other not in floors
+        if goal >= level and own != other and not is_beside:
+            faults.append(
+                f"src/alphapath/{user} uses {used}; the floors of '{room}' are, from the bottom, "
+                f"{list(FLOORS[room])}, and a file uses its own and those below."
+            )
+        if -1 in (level, goal):
+            faults.append(f"src/alphapath/{user} or {used} has no floor in '{room}'.")
+    return faults
+
+
+def find_cycle(edges: Edges) -> list[str]:
+    """Files that use each other in a circle; empty where there is none."""
+    uses: dict[str, list[str]] = {}
+    for user, used in sorted(edges):
+        uses.setdefault(user, []).append(used)
+    done: set[str] = set()
+    for first in uses:
+        trail, stack = [], [(first, False)]
+        while stack:
+            path, is_left = stack.pop()
+            if is_left:
+                trail.pop()
+                done.add(path)
+            elif path in trail:
+                return [*trail[trail.index(path) :], path]
+            elif path not in done:
+                trail.append(path)
+                stack.append((path, True))
+                stack += [(used, False) for used in uses.get(path, [])]
+    return []
 
 
 def cpp_faults(path: str, source: str) -> list[str]:
@@ -216,6 +318,68 @@ def test_python_rooms() -> None:
         for fault in python_faults(path.relative_to(PACKAGE).as_posix(), path.read_text())
     ]
     assert not faults, "\n".join(faults)
+
+
+def test_floors_and_cycles() -> None:
+    sources = {
+        path.relative_to(PACKAGE).as_posix(): path.read_text() for path in files(PACKAGE, "*.py")
+    }
+    edges = file_edges(sources)
+    assert ("solvers/dual/smo.py", "solvers/native.py") in edges
+    faults = floor_faults(edges)
+    assert not faults, "\n".join(faults)
+    assert not find_cycle(edges), " uses ".join(find_cycle(edges))
+
+
+def test_floors_are_folders_and_files() -> None:
+    for room, floors in FLOORS.items():
+        for name in " ".join(floors).replace("*", "").split():
+            place = PACKAGE / room / name
+            assert place.is_dir() or place.with_suffix(".py").is_file(), f"{room} has no {name}."
+
+
+def test_a_package_is_looked_through() -> None:
+    sources = {
+        "kernels/__init__.py": "from .store import KernelStore\nfrom . import rbf",
+        "kernels/store.py": "from .rbf import Rbf",
+        "kernels/rbf.py": "import numpy",
+        "solvers/dual/smo.py": "from ...kernels import KernelStore, rbf\nfrom ..native import run",
+        "solvers/native.py": "def run():\n    from .dual.smo import solve",
+    }
+    assert file_edges(sources) == {
+        ("kernels/store.py", "kernels/rbf.py"),
+        ("solvers/dual/smo.py", "kernels/store.py"),
+        ("solvers/dual/smo.py", "kernels/rbf.py"),
+        ("solvers/dual/smo.py", "solvers/native.py"),
+        ("solvers/native.py", "solvers/dual/smo.py"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("user", "used", "is_fault"),
+    [
+        ("solvers/dual/smo.py", "solvers/native.py", False),
+        ("solvers/dual/smo.py", "solvers/dual/newton.py", False),
+        ("solvers/dual/smo.py", "kernels/store.py", False),
+        ("solvers/native.py", "solvers/dual/smo.py", True),
+        ("solvers/dual/smo.py", "solvers/smooth/newton.py", True),
+        ("search/plan.py", "search/chain.py", False),
+        ("search/plan.py", "search/folds/run.py", True),
+        ("estimators/common/base.py", "estimators/svc.py", True),
+    ],
+)
+def test_a_floor_uses_what_is_below(user: str, used: str, is_fault: bool) -> None:
+    faults = floor_faults({(user, used)})
+    assert len(faults) == is_fault
+    assert all(user in fault and used in fault for fault in faults)
+
+
+def test_cycles_are_found() -> None:
+    chain = {("a.py", "b.py"), ("b.py", "c.py"), ("a.py", "c.py")}
+    assert find_cycle(chain) == []
+    cycle = find_cycle(chain | {("c.py", "b.py")})
+    assert cycle[0] == cycle[-1]
+    assert set(cycle) == {"b.py", "c.py"}
 
 
 def test_cpp_rooms() -> None:

@@ -111,7 +111,7 @@ def continue_counts(first: Info, then: Info) -> Info:
 
 # A sequence of problems in two passes: on float32 kernel values, and in double what needs it.
 #
-# See precision.py. Steps of the second pass begin from what the first left.
+# Steps of the second pass begin from what the first left.
 
 
 class TwoPasses:

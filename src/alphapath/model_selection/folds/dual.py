@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -20,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from ...estimators.common import one_vs_one
-from ...estimators.common.base import BaseSVM
+from ...estimators.common.base import BLOCK_VALUES, CACHED_VALUES, BaseSVM
 from ...estimators.common.merge_rows import MergedRows
 from ...estimators.common.one_vs_one import PairBetas
 from ...estimators.common.problems import (
@@ -33,16 +32,17 @@ from ...estimators.common.problems import (
 )
 from ...gpu import DeviceStore
 from ...kernels.choice import GAMMA_KERNELS, make_kernel, scale_gamma
+from ...kernels.equal_rows import first_equal
 from ...kernels.raw_rows import RawRows
 from ...problem.box_problem import FloatArray, Problem
 from ...problem.limits import Limits
 from ...problem.solution import Info, Solution
 from ...search.folds.plan import FULL, Plan, make_plan
 from ...search.folds.run import FoldChain
-from ...solvers.precision import is_rounded
+from ...solvers.precision import is_rounded, on_good_view
 from .near_ties import EXACT, share_of_ties
-from .pair_values import pair_values
-from .training_sets import FoldSets, Indices, Split
+from .protocol import Indices, Split
+from .training_sets import FoldSets
 
 #: The same as EXACT where kernel values are in float32.
 ROUNDED = 2.0**-22
@@ -349,28 +349,59 @@ def complete_model(sets: FoldSets, fold: int, fits: Sequence[PairFit], model: Ba
     return model
 
 
-class KnownValues:
-    """Takes the place of an estimator's decision values where they are known for the very rows.
+def pair_values(
+    view: Any,
+    rows: Indices,
+    steps: Sequence[one_vs_one.PairBetas],
+    codes: NDArray[Any],
+    n_classes: int,
+    tol: float,
+) -> FloatArray:
+    """K beta, without the bias, of shape (n_steps, n_rows, n_pairs).
 
-    Rows are known by identity: scorers hand on the array they were given.
+    Parameters
+    ----------
+    view : KernelView
+        Of all instances.
+    rows : array of int
+        The instances to evaluate at.
+    steps : sequence of PairBetas
+        For each step the nonzero beta of all pairs.
+    codes : array of shape (n,)
+        The class of each instance that is among those.
+    n_classes : int
+    tol : float
+        Slopes may be off by no more, or values in double are taken.
     """
+    support, n_support = one_vs_one.group_support(steps, codes, n_classes)
+    coefficients = [one_vs_one.fill_coefficients(step, codes, n_classes, support) for step in steps]
+    n_pairs = len(one_vs_one.class_pairs(n_classes))
+    longest = max(float(step.lengths(n_pairs).max()) for step in steps)
+    view = on_good_view(view, longest, tol)
+    # Pair after pair, as they are combined and counted; equal rows once, whose products would
+    # else be rounded by where they stand.
+    block = max(1, min(BLOCK_VALUES // max(1, support.size), CACHED_VALUES // n_pairs))
+    firsts = find_equal(view, rows, support, block)
+    distinct = rows if firsts is None else rows[firsts == np.arange(rows.size)]
+    values = np.empty((len(steps), n_pairs, distinct.size))
+    for first in range(0, distinct.size, block):
+        here = slice(first, first + block)
+        K = view.block(distinct[here], support)
+        for k, dual_coef in enumerate(coefficients):
+            values[k, :, here] = one_vs_one.combine_pairs(K, n_support, dual_coef).T
+    if firsts is not None:
+        values = values[:, :, np.unique(firsts, return_inverse=True)[1]]
+    return values.transpose(0, 2, 1)
 
-    def __init__(self, model: BaseSVM, known: Sequence[tuple[Any, FloatArray]]) -> None:
-        self.model = model
-        self.known = known
 
-    def __call__(self, X: Any) -> FloatArray:
-        for rows, values in self.known:
-            if X is rows:
-                return values.copy()
-        return type(self.model)._decision_values(self.model, X)
+def find_equal(view: Any, rows: Indices, columns: NDArray[Any], block: int) -> Indices | None:
+    """For each row the place of the first whose kernel values are the same; None where no two are.
 
-
-@contextmanager
-def knowing(model: BaseSVM, known: Sequence[tuple[Any, FloatArray]]) -> Iterator[BaseSVM]:
-    """`model` with decision values known in advance, one column a problem, inside the context."""
-    model.__dict__["_decision_values"] = KnownValues(model, known)
-    try:
-        yield model
-    finally:
-        del model.__dict__["_decision_values"]
+    By the rows of X where the kernel is a function of them: then equal rows have equal values.
+    """
+    if view.kernel.native_function() is not None:
+        return first_equal(view._X[rows])
+    K = np.concatenate(
+        [view.block(rows[k : k + block], columns) for k in range(0, rows.size, block)]
+    )
+    return first_equal(K)

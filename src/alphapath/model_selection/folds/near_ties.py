@@ -12,7 +12,7 @@ import numpy as np
 
 from ...kernels.equal_rows import rows_equal
 from ...problem.box_problem import FloatArray
-from .training_sets import Indices
+from .protocol import Indices
 
 #: What sums in double may be off by, of the largest summand.
 EXACT = 2.0**-42

@@ -19,11 +19,13 @@ from sklearn.utils.validation import _num_samples
 
 from ...estimators.common.base import BaseSVM
 from ...estimators.common.problems import divide, is_on_gpu, make_store
+from ...estimators.pipelines import has_sampler
 from ...kernels.choice import choose_gamma, make_kernel
 from ...search.folds.plan import FULL
-from ..grid.rows import SearchData, divide_params, has_sampler, transform_fold
 from .dual import FoldModels
-from .training_sets import FoldSets, Split
+from .preprocessing import SearchData, divide_params, transform_fold
+from .protocol import Split
+from .training_sets import FoldSets
 
 
 class PipelineFolds(FoldModels):

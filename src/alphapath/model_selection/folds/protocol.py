@@ -7,9 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...problem.box_problem import FloatArray
 from ...problem.solution import Info
-from .training_sets import Split
+
+Indices = NDArray[np.intp]
+Split = tuple[Indices, Indices]
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ from ...problem.box_problem import FloatArray
 from ...problem.margin_problem import MarginProblem
 from ...problem.solution import MarginSolution
 from ...solvers.smooth import newton as smooth_newton
-from .protocol import ColumnFit, Visit, Wanted, read_columns
-from .scores import take_rows
-from .training_sets import Split, find_classes
+from ..scoring import take_rows
+from .protocol import ColumnFit, Split, Visit, Wanted, read_columns
+from .training_sets import find_classes
 
 SEEDINGS = ("auto", "none")
 #: Bytes that the Hessians of folds solved side by side may take together.

@@ -13,13 +13,12 @@ from sklearn.pipeline import Pipeline
 
 from ...estimators.common import one_vs_one
 from ...estimators.common.problems import overall_status
-from ...estimators.registry import last_step
+from ...estimators.pipelines import last_step
 from ...problem.box_problem import FloatArray
 from ...problem.solution import Info, Status
 from ...solvers.sequence.sequence import SequenceSolution
-from .dual import knowing
-from .scores import Scoring, aggregate, as_number, index_rows, measure, take_rows
-from .training_sets import Indices, Split
+from ..scoring import Scoring, aggregate, as_number, index_rows, knowing, measure, take_rows
+from .protocol import Indices, Split
 
 #: The status of a fold whose training set was refused.
 REFUSED = -1

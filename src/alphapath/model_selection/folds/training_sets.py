@@ -7,20 +7,19 @@ and "balanced" class weights.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import _num_samples
 
 from ...estimators.common.base import BaseSVM
 from ...estimators.common.merge_rows import MergedRows
 from ...problem.box_problem import FloatArray
-
-Indices = NDArray[np.intp]
-Split = tuple[Indices, Indices]
+from .protocol import Indices, Split
 
 #: Training sets that are kept.
 MAX_SETS = 64
@@ -180,3 +179,19 @@ class FoldSets:
         weights = scale * drawn
         weights.flags.writeable = False  # problems share it
         return TrainingSet(model, train, times, has_repeats, scale, weights, codes)
+
+
+def make_splits(splitter: Any, X: Any, y: Any, params: Mapping[str, Any]) -> list[Split]:
+    """(train, test) as row numbers, whatever the splitter gives."""
+    everybody = np.arange(_num_samples(X))
+    # An empty list would be an array of floats.
+    splits = [
+        (everybody[np.asarray(train)] if len(train) else everybody[:0], everybody[np.asarray(test)])
+        for train, test in splitter.split(X, y, **params)
+    ]
+    if not splits:
+        raise ValueError(f"The splitter {splitter!r} gave no folds; at least one is needed.")
+    for h, (train, _) in enumerate(splits):
+        if train.size == 0:
+            raise ValueError(f"Fold {h} has no training rows; every fold needs at least one.")
+    return splits

@@ -16,10 +16,15 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils.validation import _num_samples
 
-from ...estimators.registry import as_searched, has_preprocessing, on_device
+from ...estimators.common.problems import is_on_gpu
+from ...estimators.pipelines import has_preprocessing
+from ...estimators.registry import PRIMAL, as_searched, on_device
 from ...estimators.smooth import BaseSmooth
+from ...kernels.choice import GAMMA_KERNELS
 from ...search.plan import Group
+from ..folds.preprocessing import SearchData
 
 #: Parameters of scikit-learn's estimators that mean nothing here.
 DROPPED = frozenset({"shrinking", "cache_size", "verbose", "random_state"})
@@ -35,6 +40,11 @@ KERNEL_PARAMETERS = {
 
 #: Parameters that do not make another model for a kernel that does not depend on them.
 ALL_OF_KERNELS = frozenset({"kernel", "gamma", "degree", "coef0"})
+
+_DEFAULTS: dict[Any, dict[str, Any]] = {}
+
+#: So few rows are solved faster than a chain is begun: all folds are then one chain.
+SMALL, MANY_FOLDS = 1500, 20
 
 
 @dataclass
@@ -248,9 +258,6 @@ def searched_kind(estimator: Any, candidates: Sequence[Mapping[str, Any]]) -> An
     return clone(estimator).set_params(**{name: clone(steps[0])})
 
 
-_DEFAULTS: dict[Any, dict[str, Any]] = {}
-
-
 def default_params(kind: type[Any]) -> dict[str, Any]:
     """The parameters of a kind of estimator with their defaults; found once, since that is slow."""
     if kind not in _DEFAULTS:
@@ -269,3 +276,58 @@ def identify(value: Any) -> Hashable:
 
 def show(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def goes_by_fold(grid: Grid, data: SearchData) -> bool:
+    """Whether all kernels of a fold are run before those of the next fold.
+
+    That is for folds with preprocessing, whose rows and products are then made once, where there is
+    no room to keep those of all folds. Else the folds of one kernel follow one another, so that
+    cells are complete early; models trained in the primal keep nothing of a fold.
+    """
+    has_heads = any(head is not None for head in grid.heads)
+    n = _num_samples(data.X)
+    is_gpu = any(is_on_gpu(getattr(model.estimator, "_device", "cpu"), n) for model in grid.models)
+    is_primal = any(isinstance(model.estimator, PRIMAL) for model in grid.models)
+    return has_heads and not is_primal and (is_gpu or not data.kept_bytes)
+
+
+def make_groups(grid: Grid, splits: Sequence[Any], by_fold: bool = False) -> list[Group]:
+    """The cells of every model, so ordered that what is shared is needed in one stretch.
+
+    `by_fold`: behind preprocessing, all kernels of a fold come before the next fold.
+    """
+    everything = tuple(range(len(splits)))
+    n = sum(part.size for part in splits[0])
+    is_small = n <= SMALL and len(splits) <= MANY_FOLDS
+    groups = []
+    for number, model in enumerate(grid.models):
+        if not model.cells:
+            continue
+        is_gpu = is_on_gpu(getattr(model.estimator, "device", "cpu"), n)
+        traits: dict[str, Any] = {"is_small": is_small}
+        if model.family is not None and not is_gpu:
+            traits |= {"family": model.family, "gamma": model.estimator.gamma}
+        if grid.heads[model.head] is None:
+            traits["shares_kernel"] = not has_own_kernels(model.estimator)
+            traits["is_one_chain"] = is_small or is_gpu
+            groups.append((model, model.as_group(number, everything, **traits)))
+        else:
+            groups += [(model, model.as_group(number, (fold,), **traits)) for fold in everything]
+
+    def place(item: tuple[Model, Group]) -> tuple[int, ...]:
+        model, group = item
+        head, fold, kernel = model.head, group.folds[0], model.kernel
+        if isinstance(model.estimator, PRIMAL):  # models share no kernel matrix
+            return head, group.model, fold
+        return (head, fold, kernel) if by_fold else (head, kernel, fold)
+
+    groups.sort(key=place)
+    return [group for _, group in groups]
+
+
+def has_own_kernels(model: Any) -> bool:
+    """Whether each fold has a kernel of its own even on shared rows."""
+    kernel = getattr(model, "kernel", "linear")
+    uses_gamma = not callable(kernel) and kernel in GAMMA_KERNELS
+    return uses_gamma and isinstance(model.gamma, str) and model.gamma == "scale"

@@ -4,34 +4,39 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import _check_method_params
 
 from ...estimators.common import one_vs_one
 from ...estimators.common.base import BaseSVM
+from ...estimators.common.one_vs_one import PairBetas, SparseBeta
 from ...estimators.common.problems import Parts
-from ...estimators.registry import with_head
+from ...estimators.pipelines import with_head
 from ...problem.box_problem import FloatArray, Problem
 from ...problem.limits import Limits
-from ...problem.steps import Known
+from ...problem.steps import Known, Steps
 from ...search.chain import NEIGHBOUR, ROOT, Chain, Step
 from ...search.kernel_links import Edge, Neighbour, link_steps
 from ...search.table import ChainResult
 from ...search.time_shares import TimeShares
-from ...solvers.sequence.class_pairs import solve_class_pairs
+from ...solvers.sequence.class_pairs import PairsSolution, solve_class_pairs
 from ...solvers.sequence.sequence import SequenceSolution, solve_sequence
-from ..folds.dual import complete_model, reduce_solution
-from ..folds.pair_values import pair_values
-from ..folds.training_sets import Indices
+from ..folds.dual import PairFit, complete_model, pair_values, reduce_solution
+from ..folds.preprocessing import SearchData
+from ..folds.protocol import Indices
+from ..folds.training_sets import FoldSets
+from ..scoring import (
+    Judge,
+    index_rows,
+    take_rows,
+)
 from .candidates import Model
-from .pieces import FoldOfPairs, FoldPieces, Piece
-from .rows import SearchData, SearchRows
-from .scores import FoldOfRows, Judge
-from .steps import as_native_steps, keep_folds
+from .rows import SearchRows
 
 #: So many pairs of so few instances are not begun from the kernel before: to state them takes
 #: longer than to solve.
@@ -316,3 +321,183 @@ class ChainSolver:
 def join_scores(portions: Sequence[Mapping[str, FloatArray]]) -> dict[str, FloatArray]:
     """The scores of all C, by name."""
     return {name: np.concatenate([own[name] for own in portions]) for name in portions[0]}
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One pair of classes (or the one problem that there is), C ascending.
+
+    Parameters
+    ----------
+    biases : array of shape (n_solved,)
+    values : dict of arrays of shape (n_solved, n_rows)
+        Decision values by part ("test", "train"); empty where the pair was solved on its own rows.
+    betas : sequence of (instances, beta)
+        In place of them: the nonzero beta.
+    fits : sequence of PairFit
+        Only where fitted estimators are wanted.
+    """
+
+    biases: FloatArray
+    values: dict[str, FloatArray]
+    betas: Sequence[SparseBeta]
+    fits: Sequence[PairFit]
+
+
+@dataclass(frozen=True)
+class FoldPieces:
+    """The pairs of a fold, solved one by one."""
+
+    pieces: list[Piece] = field(default_factory=list)
+
+    @property
+    def n_solved(self) -> int:
+        """Values of C, the first ones, that all pairs were solved for."""
+        return min(len(piece.biases) for piece in self.pieces)
+
+    def values(self, part: str, numbers: range) -> FloatArray | None:
+        """For the C of these numbers, of shape (n_C, n_rows, n_pairs); None where they are to be
+        made of `betas`."""
+        mine = slice(numbers.start, numbers.stop)
+        known = [piece.values[part][mine] for piece in self.pieces if piece.values]
+        return np.stack(known, axis=2) if known else None
+
+    def betas(self, k: int) -> PairBetas:
+        """Of all pairs, for the k-th C."""
+        return PairBetas.join([piece.betas[k] for piece in self.pieces])
+
+    def biases(self, numbers: range) -> FloatArray:
+        """Of shape (n_C, n_pairs)."""
+        mine = slice(numbers.start, numbers.stop)
+        return np.stack([piece.biases[mine] for piece in self.pieces], axis=1)
+
+    def fits(self, k: int) -> list[PairFit]:
+        return [piece.fits[k] for piece in self.pieces]
+
+
+@dataclass(frozen=True)
+class FoldOfPairs:
+    """The same of pairs that were solved together, the steps of `solved` from `first` on; they are
+    not where fitted estimators are wanted."""
+
+    solved: PairsSolution
+    first: int
+    n_factors: int
+
+    @property
+    def n_solved(self) -> int:
+        return int(np.clip(self.solved.n_solved - self.first, 0, self.n_factors).min())
+
+    def values(self, part: str, numbers: range) -> FloatArray | None:
+        return None
+
+    def betas(self, k: int) -> PairBetas:
+        return PairBetas(*self.solved.support_of(self.first + k))
+
+    def biases(self, numbers: range) -> FloatArray:
+        return self.solved.columns["bias"][:, [self.first + k for k in numbers]].T
+
+
+def keep_folds(steps: Sequence[Step], folds: Sequence[int]) -> list[Step]:
+    """The steps of these folds only; one whose parent is gone begins from nothing."""
+    wanted = set(folds)
+    if all(step.fold in wanted for step in steps):
+        return list(steps)
+    kept: list[Step] = []
+    number = {ROOT: ROOT, NEIGHBOUR: NEIGHBOUR}
+    for k, step in enumerate(steps):
+        if step.fold not in wanted:
+            continue
+        number[k] = len(kept)
+        parent = number.get(step.parent, ROOT)
+        kept.append(Step(step.fold, step.factor, parent, step.seed if parent != ROOT else "cold"))
+    return kept
+
+
+def as_native_steps(
+    steps: Sequence[Step], folds: Sequence[int], factors: Sequence[float], n_known: int = 0
+) -> Steps:
+    """The steps as the solver counts them: after `n_known` solutions, for the NEIGHBOUR's nodes."""
+    row = {fold: i for i, fold in enumerate(folds)}
+    fold, factor, parent, seeds = zip(*steps, strict=True)
+    parents = np.array(parent)
+    if n_known:
+        is_next = parents == NEIGHBOUR
+        parents = np.where(parents >= 0, parents + n_known, ROOT)
+        parents[is_next] = np.arange(n_known)
+    return Steps(
+        np.array([row[f] for f in fold]), np.array([factors[j] for j in factor]), parents, seeds
+    )
+
+
+class FoldOfRows:
+    """One fold of a set of rows, as scorers see it.
+
+    Parameters
+    ----------
+    data : SearchData
+    rows : SearchRows
+    sets : FoldSets
+    model : BaseSVM
+        With the parameters of the cell and the classes of the fold; not fitted.
+    fold : int
+        Its number in the search.
+    local : int
+        Its number on these rows.
+    """
+
+    def __init__(
+        self,
+        data: SearchData,
+        rows: SearchRows,
+        sets: FoldSets,
+        model: BaseSVM,
+        fold: int,
+        local: int,
+    ) -> None:
+        self.data, self.rows, self.model, self.fold, self.local = data, rows, model, fold, local
+        self.is_classifier = model._targets == "labels"
+        self.codes = sets.codes[local]
+
+    def index(self, part: str) -> Any:
+        train, test = self.rows.splits[self.local]
+        return test if part == "test" else train
+
+    def given_index(self, part: str) -> Any:
+        train, test = self.data.splits[self.fold]
+        return test if part == "test" else train
+
+    def predict(self, values: FloatArray) -> FloatArray:
+        """Numbers of classes among those of all data, or predicted values."""
+        if self.is_classifier:
+            return np.asarray(self.codes[self.model._codes_of(values)])
+        return np.asarray(self.model._predictions_of(values))
+
+    def targets(self, part: str) -> FloatArray:
+        """What `predict` should give."""
+        if self.model._targets == "ignored":
+            return np.asarray(self.given_targets(part))
+        return np.asarray(self.rows.rows.targets[self.index(part)])
+
+    def rows_of(self, part: str) -> Any:
+        """The rows that the SVM itself is given; only their identity counts."""
+        return self.rows.rows.X[self.index(part)]
+
+    def given_rows(self, part: str) -> Any:
+        """The rows as the user gave them."""
+        train = self.data.splits[self.fold][0]
+        if self.rows.head is not None:
+            return index_rows(self.data.X, self.given_index(part))
+        return take_rows(self.model, self.data.X, self.given_index(part), train)
+
+    def given_targets(self, part: str) -> Any:
+        y = self.data.y
+        return None if y is None else index_rows(y, self.given_index(part))
+
+    def take_params(self, params: Mapping[str, Any], part: str) -> Mapping[str, Any]:
+        if not params:
+            return params
+        taken: Mapping[str, Any] = _check_method_params(
+            self.data.X, params=params, indices=self.given_index(part)
+        )
+        return taken

@@ -21,20 +21,18 @@ from sklearn.utils.validation import _check_method_params
 
 from ...estimators.common.problems import overall_status
 from ...estimators.linear_svc import LinearSVC
-from ...estimators.registry import with_head
+from ...estimators.pipelines import with_head
 from ...search.chain import Chain
 from ...search.kernel_links import Neighbour
 from ...search.plan import Group, Plan, climb
 from ...search.table import RANK_OF, ChainResult
-from ..folds.dual import knowing
 from ..folds.linear import LinearFolds, check_linear_seeding
+from ..folds.preprocessing import transform_fold
 from ..folds.protocol import ColumnFit, PrimalFolds, Wanted
-from ..folds.scores import index_rows, take_rows
 from ..folds.smooth import SmoothFolds, check_smooth_seeding
+from ..scoring import as_columns, index_rows, knowing, take_rows
 from .candidates import Model
 from .chain import Setting
-from .rows import transform_fold
-from .scores import as_columns
 
 
 def plan_primal(

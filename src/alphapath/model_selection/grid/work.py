@@ -16,9 +16,9 @@ from ...kernels.store import Shelf
 from ...search.chain import Chain
 from ...search.kernel_links import Neighbour
 from ...search.table import ChainResult
-from .candidates import Model
+from .candidates import Model, has_own_kernels
 from .chain import ChainSolver, Setting
-from .rows import SearchRows, fold_rows, has_own_kernels, shared_rows
+from .rows import SearchRows, fold_rows, shared_rows
 
 #: Kernels that are worked on at a time on a device, where its memory holds them: the few problems
 #: that take longest leave most of it idle.

@@ -25,7 +25,7 @@ from ..precision import is_hopeless, is_rounded, slope_errors
 IntArray = NDArray[np.int64]
 
 #: Up to so many instances of a pair this is worth it; one of more takes longer to solve than to
-#: state, and what its first folds cost may decide how the others begin (search/folds/chain.py).
+#: state, and what its first folds cost may decide how the others begin (search/folds/run.py).
 MOST_INSTANCES = 2500
 
 #: What Info takes of the columns, as whole numbers and as floats.

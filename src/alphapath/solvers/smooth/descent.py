@@ -1,6 +1,6 @@
 """A Newton-Armijo descent, a step at a time, so that several can share their passes over the data.
 
-See smooth_newton.py for the problem and the method.
+See newton.py for the problem and the method.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ The objective is piecewise quadratic: which instances are active, and on which s
 on the side it is on), and the Newton step goes to the theta at which H theta = A'diag(D) t,
 H = I + A'diag(D)A. A theta that has the states it was computed for is the exact optimum. From one
 step to the next, and from one problem to a neighbour, few states change: how H follows is the
-strategy (paper 003, Algorithm 1; smooth_feature.py and smooth_instance.py).
+strategy (paper 003, Algorithm 1; feature_hessian.py and instance_hessian.py).
 """
 
 from __future__ import annotations

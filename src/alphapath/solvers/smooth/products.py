@@ -5,7 +5,7 @@ takes from the products of all what the lost features are in them. Arrays are re
 written to: who holds them need not mind what others learn or forget.
 
 Products of many long rows are computed in single precision, for half the time; what follows from
-them is then corrected in double (smooth_refine.py). Where rounding would leave too little of 1/D
+them is then corrected in double (refine.py). Where rounding would leave too little of 1/D
 beside them, `doubled` is taken instead.
 """
 

@@ -3,7 +3,7 @@
     minimise  1/2 beta'K beta + sum of the losses at f = K beta,    K = A_W A_W'
 
 Given: an InstanceHessian, whose products K are those of the instances W, at states that are active
-on W alone. With theta = A_W'beta this is the problem of smooth_newton.py without the instances
+on W alone. With theta = A_W'beta this is the problem of newton.py without the instances
 outside W. These have no loss, so the way from a theta with these states to the optimum on W goes
 downhill for all instances too; one pass over the data then tells which of the others have a loss.
 """

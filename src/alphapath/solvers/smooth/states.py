@@ -1,6 +1,6 @@
 """The pieces of the smooth SVM's objective: states of instances, and steps that lower it.
 
-See smooth_newton.py for the problem and the method.
+See newton.py for the problem and the method.
 """
 
 from __future__ import annotations
