@@ -6,9 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks.measure import ROOT, Runner
-from benchmarks.registry import BENCHMARKS, Options
-from benchmarks.report import run_context
+from benchmarks.harness.measure import ROOT, Runner
+from benchmarks.harness.registry import BENCHMARKS, Options
+from benchmarks.harness.report import run_context
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:

@@ -88,6 +88,6 @@ def one_by_one(monkeypatch):
     """Pairs are solved one by one inside the context that this gives."""
 
     def switch():
-        monkeypatch.setattr("alphapath.estimators.parts.MOST_INSTANCES", 0)
+        monkeypatch.setattr("alphapath.estimators.common.problems.MOST_INSTANCES", 0)
 
     return switch

@@ -3,7 +3,7 @@
     python tools/make_stubs.py
 
 Run it with an interpreter that has alphapath and nanobind installed, after every change of the
-bindings; tests/test_stubs.py fails until the committed stub has the module's names and arguments.
+bindings; tests/repo/test_stubs.py fails until the committed stub has its names and arguments.
 """
 
 from pathlib import Path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .certificate import Certificate, certify
 from .estimators import (
     SVC,
     SVR,
@@ -16,9 +15,10 @@ from .estimators import (
     SmoothSVR,
     TransductiveSVC,
 )
-from .paths.ndcg import ndcg
-from .problem import Problem, Start
-from .solution import Info, Solution, Status
+from .paths.ranking.ndcg import ndcg
+from .problem.box_problem import Problem, Start
+from .problem.certificate import Certificate, certify
+from .problem.solution import Info, Solution, Status
 from .version import __version__
 
 __all__ = [

@@ -79,7 +79,7 @@ def run_companion(rng: Generator) -> str | None:
 
 def change_facts(text: str, rng: Generator) -> tuple[str, str]:
     """Values of the companion changed, with or without the checksum that fits them."""
-    from alphapath.cli.model_file import checksum
+    from alphapath.cli.files.model import checksum
 
     record = json.loads(text)
     is_forged = rng.random() < 0.7

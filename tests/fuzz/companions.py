@@ -134,7 +134,7 @@ def mixed_files(place: Path, rng: Generator) -> str | None:
 
 def sealed_companion(place: Path, rng: Generator) -> str | None:
     """Other content under a right checksum: no answer is known, but it ends well."""
-    from alphapath.cli.model_file import checksum
+    from alphapath.cli.files.model import checksum
 
     model, rows = (("named", "x.csv"), ("plain", "x.svm"))[any_place(rng, 2)]
     path = place / f"{model}.model.meta.json"

@@ -130,7 +130,7 @@ def check_resume(path: Path, base: Originals) -> None:
 
 
 def check_report(path: Path, base: Originals) -> None:
-    from alphapath.report.html import render
+    from alphapath.report.html.page import render
     from alphapath.report.record import record_search
 
     records: list[Any] = []
@@ -315,7 +315,8 @@ def nest_outline(path: Path, rng: Generator) -> None:
 
 def forge_record(path: Path, rng: Generator) -> None:
     """Arrays of other shapes, types, names and statuses, with a checksum that fits."""
-    from alphapath.search.journal import Journal, checksum, pack, unpack
+    from alphapath.search.journal import Journal
+    from alphapath.search.journal.journal import checksum, pack, unpack
 
     table = str(data.pick(rng, ["chain", "chain", "legacy"]))
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:

@@ -30,7 +30,7 @@ from sklearn.datasets import dump_svmlight_file, make_classification
 
 from alphapath import SVC, cli
 from alphapath.model_selection import SVMSearchCV, search_cv
-from alphapath.model_selection.search_work import SearchWork
+from alphapath.model_selection.grid.work import SearchWork
 
 N_WORKERS = 2
 #: Seconds after which a search that was not killed counts as hung.

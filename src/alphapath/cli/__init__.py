@@ -17,7 +17,7 @@ from types import ModuleType
 from ..errors import AlphapathError
 from ..version import __version__
 from .failure import BROKEN_PIPE, INTERRUPTED, REFUSED, TERMINATED, CommandError, printable
-from .file_plan import plan_files
+from .files.plan import plan_files
 from .numbers import NegativeNumbers
 from .termination import Termination
 
@@ -66,7 +66,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def load_command(name: str) -> ModuleType:
-    return import_module(f".{name.replace('-', '_')}_command", __name__)
+    return import_module(f".commands.{name.replace('-', '_')}", __name__)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ..estimators.width import find_excess
+from ..estimators.common.width import find_excess
 from ..report.data_facts import find_facts
-from .data import Data
 from .failure import CommandError
+from .files.data import Data
 
 
 def describe(data: Data, scale: str = "none") -> str:

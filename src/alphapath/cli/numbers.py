@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import KernelError
 from ..kernels import parse_memory_limit
-from .text_file import parse_number
+from .files.text import parse_number
 
 #: Seconds.
 TIME_UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}

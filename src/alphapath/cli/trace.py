@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..model_selection import cross_validate_path
-from ..paths.validation import ValidationCurve, average_curves
-from .data import Data
+from ..paths.validation_curve import ValidationCurve, average_curves
 from .failure import CommandError
-from .scaling import FeatureScaler
+from .files.data import Data
+from .files.scaling import FeatureScaler
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from .linear import LinearSVC
+from .linear_svc import LinearSVC
 from .margin_monitor import MarginMonitor
-from .maxminover import OneClassMaxMinOver
-from .one_class import OneClassSVM
-from .quadratic_loss import QuadraticLossSVC
-from .rank import RankSVM
+from .one_class_maxminover import OneClassMaxMinOver
+from .one_class_svm import OneClassSVM
+from .quadratic_loss_svc import QuadraticLossSVC
+from .rank_svm import RankSVM
 from .smooth import SmoothSVC, SmoothSVR
 from .svc import SVC
 from .svr import SVR
-from .transductive import TransductiveSVC
+from .transductive_svc import TransductiveSVC
 
 __all__ = [
     "SVC",

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..kernels import Kernel
 from ..kernels.limits import check_decision_values
-from ..problem import FloatArray
-from ..solvers.margin_rows import read_rows
+from ..problem.box_problem import FloatArray
+from ..solvers.primal.rows import read_rows
 
 #: Rounding of decision values, relative to |w| |x| + |b|, against the proof.
 SLACK = 1e-12

@@ -11,16 +11,17 @@ from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
+from ..kernels.raw_rows import Members
 from ..paths import Terms
-from ..problem import FloatArray
-from . import one_vs_one
-from .base import POSITIVE
-from .labels import encode_labels, weigh_classes
-from .parts import Members
-from .updating import WINDOW, UpdatingSVM, has_features
+from ..problem.box_problem import FloatArray
+from .common import one_vs_one
+from .common.base import POSITIVE
+from .common.inputs import encode_labels, weigh_classes
+from .common.updating import WINDOW, UpdatingSVM, has_features
+from .exchange.model_exchange import ModelExchange
 
 
-class SVC(ClassifierMixin, UpdatingSVM):
+class SVC(ClassifierMixin, ModelExchange, UpdatingSVM):
     """C-support vector classification, with the answers of scikit-learn's SVC.
 
     More than two classes are handled one-vs-one, all pairs on one kernel.

@@ -12,13 +12,13 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 
 from ..paths import Terms
-from ..problem import FloatArray
-from .base import POSITIVE
-from .one_problem import OneProblemSVM
-from .updating import WINDOW, UpdatingSVM, has_features
+from ..problem.box_problem import FloatArray
+from .common.base import POSITIVE, OneProblemSVM
+from .common.updating import WINDOW, UpdatingSVM, has_features
+from .exchange.model_exchange import ModelExchange
 
 
-class SVR(RegressorMixin, OneProblemSVM, UpdatingSVM):
+class SVR(RegressorMixin, ModelExchange, OneProblemSVM, UpdatingSVM):
     """Epsilon-support vector regression, with the answers of scikit-learn's SVR.
 
     Parameters

@@ -1,6 +1,6 @@
 """A sequence of problems on one kernel, solved at the same time.
 
-The same steps as in solvers/sequence.py, on a device: all begin at once, since it has room for all.
+The same steps as in solvers/sequence, on a device: all begin at once, since it has room for all.
 Those that are not solved soon wait for their parents (the same weights at a smaller C) and go on
 from them where that is better than what they have. See smo.cu.
 """
@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..optimality import snap_to_box
-from ..problem import FloatArray
-from ..solution import Status
-from ..stopping import is_wanted
+from ..interrupt import is_wanted
+from ..problem.box_problem import FloatArray
+from ..problem.limits import Limits
+from ..problem.optimality import measure_rows, snap_to_box
+from ..problem.solution import Status
 from .free_set import solve_free_set
-from .quality import measure_quality
 from .state import BatchState, Family, to_host
 from .store import DeviceView
 
@@ -42,7 +42,7 @@ REFINEMENTS = 3
 #: Iterating stops at this share of the tolerance: what float32 values may add has room then.
 TOL_SHARE = 0.9
 
-#: Numbers of the seeds, as in solvers/sequence.py.
+#: Numbers of the seeds, as in solvers/sequence/sequence.py.
 COLD, KEEP, SCALE = 0, 1, 3
 
 
@@ -60,15 +60,6 @@ class Plan:
         return Plan(self.rows[index], self.factors[index], np.where(parents >= 0, parents, -1))
 
 
-@dataclass(frozen=True)
-class BatchLimits:
-    """When to stop; the time is that of the whole batch."""
-
-    tol: float = 1e-3
-    max_iter: int = -1
-    time_limit: float | None = None
-
-
 class BatchSolver:
     """Runs one batch on the kernel of a DeviceView."""
 
@@ -77,7 +68,7 @@ class BatchSolver:
         view: DeviceView,
         family: Family,
         plan: Plan,
-        limits: BatchLimits,
+        limits: Limits,
         start: FloatArray | None = None,
     ) -> None:
         self.matrix, self.family, self.plan, self.limits = view.matrix, family, plan, limits
@@ -288,7 +279,9 @@ class BatchSolver:
             members = self.xp.stack(
                 [self.state.take(int(p), row) for p, row in zip(part, product, strict=True)]
             )
-            found = measure_quality(self.state, part, members)
+            beta, epsilon = self.state.beta[part], self.family.epsilon
+            found = measure_rows(beta, members, lower, upper, epsilon, self.xp)
+            found["objective"] = self.state.objectives(part, members)
             found["beta"] = self.xp.stack([self.state.spread(int(p)) for p in part])
             found["gradient"] = product
             for name, values in found.items():

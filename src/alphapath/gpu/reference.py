@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..problem import FloatArray
+from ..problem.box_problem import FloatArray
 from .free_set import MAX_HITS, begin_walk
 from .state import GOAL, BatchState
 

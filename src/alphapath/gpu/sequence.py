@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..problem import FloatArray, Problem
-from .batch import BatchLimits, BatchSolver, Plan
+from ..problem.box_problem import FloatArray, Problem
+from ..problem.limits import Limits
+from .batch import BatchSolver, Plan
 from .state import Family, problem_bytes
 from .store import BATCH_SHARE, DeviceView
 
@@ -18,7 +19,7 @@ def solve_on_device(
     problem: Problem,
     weights: FloatArray,
     plan: Plan,
-    limits: BatchLimits,
+    limits: Limits,
     start: FloatArray | None = None,
 ) -> tuple[dict[str, Any], bool]:
     """The columns of a sequence's solution, and whether Ctrl-C ended it.

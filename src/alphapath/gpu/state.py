@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..problem import FloatArray
+from ..problem.box_problem import FloatArray
 
 #: Instances in a working set.
 SIZE = 1024
@@ -22,7 +22,7 @@ GOAL = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """Problems that differ in their weights alone, as in solvers/sequence.py.
+    """Problems that differ in their weights alone, as in solvers/sequence/sequence.py.
 
     Parameters
     ----------

@@ -16,13 +16,13 @@ from ..errors import DeviceError, KernelError
 from ..kernels import Counts, Kernel, parse_memory_limit
 from ..kernels.equal_rows import EqualRows
 from ..kernels.limits import LARGEST_IN_FLOAT32, check_kernel_size, check_squared_norms
-from ..problem import FloatArray
+from ..problem.box_problem import FloatArray
 from .cuda import CudaEngine, require_cupy
 from .free_set import FREE_SET_SHARE, most_members
 from .matrix import TILE_BYTES, DeviceMatrix, DeviceRows
-from .memory import device_work
 from .reference import ReferenceEngine
 from .state import SIZE, problem_bytes, to_host
+from .streams import device_work
 
 #: Share of the free device memory that is used where no limit is given.
 DEFAULT_SHARE = 0.9

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from .base import Kernel
-from .callable_kernel import Callable
+from .callable import Callable
 from .linear import Linear
-from .pairs import LinearRows, PairView, pairs_within
+from .pair_differences import LinearRows, PairView, pairs_within
 from .policy import Layout, choose_layout, parse_memory_limit
 from .poly import Poly
 from .precomputed import Precomputed
 from .rbf import Rbf
 from .sigmoid import Sigmoid
-from .store import Counts, KernelStore
-from .view import KernelView
+from .store import Counts, KernelStore, KernelView
 
 #: One class a kernel, by the name scikit-learn gives it.
 KERNELS: dict[str, type[Kernel]] = {

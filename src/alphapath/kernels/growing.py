@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from .. import _core
 from ..errors import KernelError
 from .base import FloatArray, Kernel, squared_norms
-from .distances import CANCELLATION, squared_distances
 from .limits import LARGEST_VALUE
 from .linear import Linear
 from .policy import DENSE_SHARE, parse_memory_limit, row_bytes
-from .rbf import Rbf
-from .rows import as_rows, make_samples
+from .rbf import CANCELLATION, Rbf, squared_distances
+from .samples import as_rows, make_samples
 
 IntArray = NDArray[np.int64]
 

@@ -7,10 +7,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from .. import _core
-from .base import FloatArray, Kernel, check_positive
-from .distances import squared_distances
+from .base import FloatArray, Kernel, check_positive, dot_products, narrow, squared_norms
+
+#: Below this share of |x|^2 + |z|^2 the difference of products has lost too many digits.
+CANCELLATION = 1e-6
+#: Numbers in one piece of differences.
+PIECE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -37,3 +42,32 @@ class Rbf(Kernel):
 
     def native_function(self) -> _core.KernelFunction:
         return _core.KernelFunction("rbf", self.gamma)
+
+
+def squared_distances(X: Any, Z: Any) -> FloatArray:
+    """|x - z|^2 for each row x of X and z of Z; exactly 0 for equal rows.
+
+    By |x|^2 + |z|^2 - 2 x'z on centred rows (dense data), and where the result is small beside
+    the norms by the differences themselves.
+    """
+    if sp.issparse(X) != sp.issparse(Z):
+        X, Z = sp.csr_array(X), sp.csr_array(Z)
+    X, Z = narrow(X, Z)
+    if not sp.issparse(X):
+        if len(X) == 1:  # the differences are as quick then
+            return squared_norms(Z - X)[np.newaxis]
+        centre = Z.mean(axis=0) if len(Z) else 0.0
+        X, Z = X - centre, Z - centre
+    norms = squared_norms(X)[:, None] + squared_norms(Z)[None, :]
+    distances = dot_products(X, Z)
+    distances *= -2.0
+    distances += norms
+    norms *= CANCELLATION
+    rows, columns = np.nonzero(distances <= norms)
+    is_open = norms[rows, columns] > 0.0  # two zero rows are at distance 0 for sure
+    rows, columns = rows[is_open], columns[is_open]
+    step = max(1, PIECE // max(1, X.shape[1]))
+    for first in range(0, len(rows), step):
+        i, j = rows[first : first + step], columns[first : first + step]
+        distances[i, j] = squared_norms(X[i] - Z[j])
+    return distances

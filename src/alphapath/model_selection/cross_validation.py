@@ -14,25 +14,23 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import _num_samples
 
-from ..estimators.linear import LinearSVC
-from ..estimators.smooth_base import BaseSmooth
-from ..kernels.rows import check_sparse
-from ..search.parents import check_seeding
-from .fold_models import FoldModels
-from .fold_runs import DualRun, LinearRun, Run, SmoothRun
-from .fold_scores import Scoring
-from .fold_sets import Split
-from .fold_table import FoldTable
-from .linear_folds import LinearFolds, check_linear_seeding
-from .metrics import Metric, breaks_rules, metrics_of, own_metric
-from .own import as_searched, has_preprocessing, last_step, on_device
-from .pair_folds import PairRun
-from .pipeline_folds import PipelineFolds
-from .search_rows import read_params
-from .sequence_folds import SequenceRun
-from .smooth_folds import SmoothFolds, check_smooth_seeding
+from ..estimators.linear_svc import LinearSVC
+from ..estimators.pipelines import has_preprocessing, last_step
+from ..estimators.registry import as_searched, on_device
+from ..estimators.smooth import BaseSmooth
+from ..kernels.samples import check_sparse
+from ..search.folds.plan import check_seeding
+from .folds.dual import FoldModels
+from .folds.linear import LinearFolds, check_linear_seeding
+from .folds.pipeline import PipelineFolds
+from .folds.preprocessing import read_params
+from .folds.protocol import Split
+from .folds.run import DualRun, LinearRun, PairRun, Run, SequenceRun, SmoothRun
+from .folds.smooth import SmoothFolds, check_smooth_seeding
+from .folds.table import FoldTable
+from .folds.training_sets import make_splits
+from .scoring import Metric, Scoring, breaks_rules, metrics_of, own_metric
 
 #: X, y and the parameters of fit.
 Data = tuple[Any, Any, Mapping[str, Any]]
@@ -245,19 +243,3 @@ def route_params(
     to_score = MethodMapping().add(caller="fit", callee="score")
     router.add(scorer=check_scoring(estimator, scoring), method_mapping=to_score)
     return process_routing(router, "fit", **params)
-
-
-def make_splits(splitter: Any, X: Any, y: Any, params: Mapping[str, Any]) -> list[Split]:
-    """(train, test) as row numbers, whatever the splitter gives."""
-    everybody = np.arange(_num_samples(X))
-    # An empty list would be an array of floats.
-    splits = [
-        (everybody[np.asarray(train)] if len(train) else everybody[:0], everybody[np.asarray(test)])
-        for train, test in splitter.split(X, y, **params)
-    ]
-    if not splits:
-        raise ValueError(f"The splitter {splitter!r} gave no folds; at least one is needed.")
-    for h, (train, _) in enumerate(splits):
-        if train.size == 0:
-            raise ValueError(f"Fold {h} has no training rows; every fold needs at least one.")
-    return splits

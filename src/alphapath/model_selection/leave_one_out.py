@@ -11,22 +11,22 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.metrics import r2_score
 
-from ..estimators.base import BaseSVM
-from ..estimators.parts import divide
-from ..estimators.smooth_base import BaseSmooth
-from ..estimators.training import Budget, overall_status, warn_unsolved
+from ..estimators.common.base import BaseSVM
+from ..estimators.common.problems import Budget, divide, overall_status, warn_unsolved
+from ..estimators.registry import as_own
+from ..estimators.smooth import BaseSmooth
 from ..kernels import KernelStore
 from ..kernels.equal_rows import first_equal
-from ..optimality import biases_without
-from ..problem import FloatArray
-from ..search.chain import Limits
-from ..search.leave_one_out import Refits, Unfinished, check_seeding, refit_without
-from ..solution import Info, Solution
-from ..solvers import smooth_newton
+from ..problem.box_problem import FloatArray
+from ..problem.limits import Limits
+from ..problem.optimality import biases_without
+from ..problem.solution import Info, Solution
+from ..search.folds.leave_one_out import Refits, Unfinished, check_seeding, refit_without
+from ..search.folds.run import solve_within
 from ..solvers.precision import on_good_view
-from ..solvers.smooth_removal import leave_out
-from .own import as_own
-from .smooth_folds import check_smooth_seeding
+from ..solvers.smooth import newton as smooth_newton
+from ..solvers.smooth.leave_one_out import leave_out
+from .folds.smooth import check_smooth_seeding
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ class DualRun(Run):
         )
         for column in range(len(self.parts)):
             begin = time.perf_counter()
-            full = limits.solve(self.parts.problem(column, self.view))
+            full = solve_within(limits, self.parts.problem(column, self.view))
             self.n_iter += full.info.n_iter
             middle = time.perf_counter()
             self.full_time += middle - begin

@@ -23,26 +23,26 @@ from sklearn.utils import assert_all_finite, indexable
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_method_params, _num_samples
 
-from ..estimators.devices import DEVICES, is_on_gpu
+from ..estimators.common.problems import DEVICES, is_on_gpu
+from ..estimators.pipelines import last_step, replace_last
+from ..estimators.registry import OWN, PRIMAL, as_searched, on_device
 from ..kernels import parse_memory_limit
-from ..kernels.rows import check_sparse
-from ..search.digest import digest_facts, fingerprint
-from ..search.journal import Journal
-from ..search.outline import describe_search, write_outline
+from ..kernels.samples import check_sparse
+from ..problem.solution import Status
+from ..search.journal.digest import digest_facts, fingerprint
+from ..search.journal.journal import Journal
+from ..search.journal.outline import describe_search, write_outline
 from ..search.plan import Plan, make_plan
-from ..search.result import SearchTable, find_best_so_far
 from ..search.runner import run_chains
+from ..search.table import SearchTable, find_best_so_far
 from ..search.time_shares import TimeShares
-from ..solution import Status
-from .own import OWN, PRIMAL, as_searched, last_step, on_device, replace_last
-from .primal_search import PrimalWork, plan_primal
-from .search_format import as_out, goes_by_fold, make_groups
-from .search_grid import Grid, searched_kind
-from .search_progress import Progress
-from .search_rows import SearchData
-from .search_scores import Judge, check_scorers
-from .search_solve import Setting
-from .search_work import SearchWork
+from .folds.preprocessing import SearchData
+from .grid.candidates import Grid, goes_by_fold, make_groups, searched_kind
+from .grid.chain import Setting
+from .grid.primal import PrimalWork, plan_primal
+from .grid.progress import Progress
+from .grid.work import SearchWork
+from .scoring import Judge, check_scorers
 
 #: One part in so many of a memory limit is left to solutions, weights of folds and factors.
 SHARE_OF_SOLUTIONS = 12
@@ -432,3 +432,30 @@ def describe_cut(table: SearchTable, candidates: Sequence[dict[str, Any]]) -> st
         f"{text} No candidate is complete; best so far is {candidates[best]}, with a mean score of "
         f"{mean[best]:.4g} on {table.n_done[best]} of {table.shape[1]} folds."
     )
+
+
+def as_out(
+    table: SearchTable, names: Sequence[str], is_multi: bool, error_score: Any, wants_train: bool
+) -> list[dict[str, Any]]:
+    """The table as the list of cells that scikit-learn's formatting takes."""
+    missing = np.nan if error_score == "raise" else error_score
+    is_refused = np.zeros(table.shape, dtype=bool)
+    for row, fold in table.errors:
+        is_refused[row, fold] = True
+
+    def fill(part: str) -> list[Any]:
+        columns = []
+        for name in names:
+            values = table.scores.get(f"{part}_{name}")
+            values = np.full(table.shape, np.nan) if values is None else values
+            columns.append(np.where(is_refused, missing, values).ravel().tolist())
+        if not is_multi:
+            return columns[0]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    parts = {"test_scores": fill("test")}
+    if wants_train:
+        parts["train_scores"] = fill("train")
+    parts["fit_time"] = table.fit_time.ravel().tolist()
+    parts["score_time"] = table.score_time.ravel().tolist()
+    return [dict(zip(parts, row, strict=True)) for row in zip(*parts.values(), strict=True)]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from .analytic_curve import AnalyticCurve
-from .follow_lambda import lambda_path
 from .incremental import Change, Decrement, Terms, Updater
-from .ndcg import NdcgCurve, ndcg
 from .path import Path
-from .quadratic_path import LambdaPath
-from .rank_path import RankPath
-from .ranking import rank_c_path, rank_weight_path
+from .quadratic.analytic_curve import AnalyticCurve
+from .quadratic.follow import lambda_path
+from .quadratic.path import LambdaPath
+from .ranking.follow import rank_c_path, rank_weight_path
+from .ranking.ndcg import NdcgCurve, ndcg
+from .ranking.path import RankPath
+from .sample_weights import importance_weights, residual_weights, time_weights
 from .transduction import Transduction, transduce
-from .validation import ValidationCurve
+from .validation_curve import ValidationCurve
 from .walker import PathStatus, Place, Walker, polish
-from .weighting import importance_weights, residual_weights, time_weights
 from .weights import c_path, weight_path
 
 __all__ = [

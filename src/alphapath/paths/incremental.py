@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..kernels.growing import GrowingView
-from ..problem import FloatArray, Problem
-from ..solution import Solution
+from ..problem.box_problem import FloatArray, Problem
+from ..problem.solution import Solution
 from .walker import NOBODY, NOTHING, IntArray, Walker, Work
 
 

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from .. import _core
 from ..kernels.equal_rows import distinct_rows, on_distinct_rows
 from ..kernels.limits import check_decision_values
-from ..kernels.rows import as_rows
-from ..optimality import snap_to_box
-from ..problem import FloatArray, Problem
-from ..solution import Solution, Status, make_solution
-from ..solvers import smo
+from ..kernels.samples import as_rows
+from ..problem.box_problem import FloatArray, Problem
+from ..problem.optimality import snap_to_box
+from ..problem.solution import Solution, Status, make_solution
+from ..solvers.dual import smo
 from .stored_problem import (
     StoredArrays,
     check_problem,
@@ -31,7 +31,7 @@ from .stored_problem import (
     refuse,
     save_arrays,
 )
-from .validation import METRICS, NUMBER_METRICS, ValidationCurve, make_curve
+from .validation_curve import METRICS, NUMBER_METRICS, ValidationCurve, make_curve
 from .walker import TOO_MUCH, Place, judge, polish
 
 #: Betas held at once while a curve is computed (32 MiB of doubles).

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..solution import Status
-from ..solvers.sequence import SequenceSolution
+from ..problem.solution import Status
+from ..solvers.sequence.sequence import SequenceSolution
 
 #: What an event costs, in kernel rows: so much of each member's (its solves, and the share of what
 #: others take that are looked at now and then), and so many more; and an iteration of SMO beside it

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..output_files import write_arrays
-from ..problem import FloatArray
+from ..problem.box_problem import FloatArray
 
 #: Kernel values may be in single precision, and come from another machine.
 ROUNDING = 1e-6

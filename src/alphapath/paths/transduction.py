@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from .. import _core
 from ..errors import SolverMismatch
-from ..problem import FloatArray, Problem
-from ..solution import Solution, Status, make_solution
-from ..solvers.lapack import single_threaded
-from ..solvers.native import Limits
+from ..problem.box_problem import FloatArray, Problem
+from ..problem.limits import Limits
+from ..problem.solution import Solution, Status, make_solution
+from ..solvers.native import single_threaded, solve_options
 from .walker import EXACT, polish, require_path
 
 BoolArray = NDArray[np.bool_]
@@ -88,7 +88,7 @@ def transduce(
             float(C_unlabelled),
             FIRST_WEIGHT,
             min(max(n_positive, 1), max(n_open - 1, 1)),
-            Limits(TOL).as_options(view.spare_bytes),
+            solve_options(Limits(TOL), view.spare_bytes),
         )
     if Status(found.status) is Status.INTERRUPTED:
         raise KeyboardInterrupt

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from .. import _core
 from ..errors import SolverMismatch
-from ..problem import FloatArray, Problem, Start
-from ..solution import Info, Solution, Status
-from ..solution import judge as judge_by
-from ..solvers import smo
-from ..solvers.lapack import single_threaded
+from ..problem.box_problem import FloatArray, Problem, Start
+from ..problem.solution import Info, Solution, Status
+from ..problem.solution import judge as judge_by
+from ..solvers.dual import smo
+from ..solvers.native import single_threaded
 
 IntArray = NDArray[np.int64]
 

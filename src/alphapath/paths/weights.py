@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..problem import FloatArray, Problem
-from ..solvers import smo
-from ..solvers.lapack import single_threaded
+from ..problem.box_problem import FloatArray, Problem
+from ..solvers.dual import smo
+from ..solvers.native import single_threaded
 from .path import PIECES, Path
-from .validation import ValidationCurve, as_curve, make_shares
+from .validation_curve import ValidationCurve, as_curve, make_shares
 from .walker import PathStatus, Walker
 
 IntArray = NDArray[np.int64]

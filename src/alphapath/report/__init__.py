@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .coefficient_display import CoefficientPathDisplay
-from .html import write_report
-from .margin_display import MarginDisplay
+from .displays.coefficient import CoefficientPathDisplay
+from .displays.margin import MarginDisplay
+from .displays.search import SearchDisplay
+from .displays.tree import GapDisplay, GridTreeDisplay
+from .displays.validation import ValidationPathDisplay
+from .html.page import write_report
 from .record import record_search
-from .search_display import SearchDisplay
-from .tree_display import GapDisplay, GridTreeDisplay
-from .validation_display import ValidationPathDisplay
 
 __all__ = [
     "CoefficientPathDisplay",

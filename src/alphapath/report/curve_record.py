@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..paths import AnalyticCurve, ValidationCurve
-from ..problem import FloatArray
-from .validation_display import ValidationPathDisplay
+from ..problem.box_problem import FloatArray
+from .displays.validation import ValidationPathDisplay
 
 
 def record_curve(found: Any, **more: Any) -> dict[str, Any]:

@@ -14,15 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from ..search.digest import fingerprint
-from ..search.node import NEIGHBOUR
+from ..search.chain import NEIGHBOUR
+from ..search.journal.digest import fingerprint
+from ..search.journal.outline import JournaledSearch, describe_search, one_line, read_search
 from ..search.one_standard_error import mean_and_error, one_standard_error
-from ..search.outline import JournaledSearch, describe_search, one_line, read_search
-from ..search.result import find_best_so_far
+from ..search.table import find_best_so_far
 from ..version import __version__
 from .curve_record import record_curve
 from .data_facts import find_facts
 from .record_check import check_fields
+from .score_grid import choose_metric
 
 #: What makes a file one of ours, and its layout.
 FORMAT, LAYOUT = "alphapath search", 1
@@ -104,17 +105,6 @@ def check_data(search: Any, X: Any, y: Any) -> None:
             f"X and y have {what}{was} as in the search; give the data that the search was fitted "
             f"on."
         )
-
-
-def choose_metric(search: Any, metric: str | None) -> str:
-    """The scorer to show: the given one, or the one that chose, or the only one."""
-    known = [key[10:] for key in search.cv_results_ if key.startswith("mean_test_")]
-    refit = getattr(search, "refit", None)
-    if metric is None:
-        metric = refit if isinstance(refit, str) and refit in known else "score"
-    if metric not in known:
-        raise ValueError(f"metric is {metric!r}; the search has {', '.join(map(repr, known))}.")
-    return metric
 
 
 def record_trees(plan: Any) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from .validation_display import SCORE_NAMES
+from .displays.validation import SCORE_NAMES
 
 #: Beyond this the arithmetic of scales and sums overflows.
 LARGEST = 1e150

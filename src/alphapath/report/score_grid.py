@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..problem import FloatArray
+from ..problem.box_problem import FloatArray
 from ..search.one_standard_error import mean_and_error, one_standard_error
 
 #: Parameters that are drawn first, by the last part of their name.
@@ -202,3 +202,14 @@ def value_text(value: Any) -> str:
     text = f"{value:g}"
     exponent = math.log2(value) if value > 0 else math.nan
     return f"2^{exponent:.0f}" if len(text) > 5 and exponent.is_integer() else text
+
+
+def choose_metric(search: Any, metric: str | None) -> str:
+    """The scorer to show: the given one, or the one that chose, or the only one."""
+    known = [key[10:] for key in search.cv_results_ if key.startswith("mean_test_")]
+    refit = getattr(search, "refit", None)
+    if metric is None:
+        metric = refit if isinstance(refit, str) and refit in known else "score"
+    if metric not in known:
+        raise ValueError(f"metric is {metric!r}; the search has {', '.join(map(repr, known))}.")
+    return metric

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .folds import FoldRun, solve_folds
+from .folds.run import FoldRun, solve_folds
 
 __all__ = ["FoldRun", "solve_folds"]

@@ -1,376 +1,77 @@
-"""One problem's folds, in turn: limits of a solve, and the solution each fold begins from."""
+"""Node and Chain: one cell of a search on one fold, and a run of them that one worker solves."""
 
 from __future__ import annotations
 
-import threading
-import time
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-import numpy as np
+from numpy.typing import NDArray
 
-from ..errors import SolverMismatch
-from ..paths import Decrement
-from ..problem import FloatArray, KernelView, Problem
-from ..seeds import SEEDS
-from ..solution import Info, Solution, Status
-from ..solvers import SOLVERS
-from ..solvers.native import Limits as SolveLimits
-from ..solvers.sequence import SequenceSolution, make_workspace, solve_sequence
-from ..solvers.steps import Known, Steps
-from .parents import COLD, DECREMENTAL, FULL, Plan
-from .work import SEED_WORK, estimate_work
+#: What is left of a chain: arrays by name, most of the chain's shape.
+Arrays = Mapping[str, NDArray[Any]]
 
-#: Seeded folds that are solved before "auto" compares their work with a cold one's.
-N_PROBES = 2
+#: The parent of a node that begins from nothing, and of one that begins from the same fold and C on
+#: the kernel before.
+ROOT, NEIGHBOUR = -1, -2
 
-#: Values that the solutions of one native call may take, so that many folds of much data are
-#: several calls.
-MAX_BATCH_VALUES = 4_000_000
+
+class Node(NamedTuple):
+    """One problem of a search: a model (all parameters but C), a fold and a C."""
+
+    model: int
+    fold: int
+    C: float
+
+
+class Step(NamedTuple):
+    """One solve of a chain: which fold, which factor, from which earlier step, by which seed."""
+
+    fold: int
+    factor: int
+    parent: int
+    seed: str
 
 
 @dataclass(frozen=True)
-class Limits:
-    """When a solve stops; `deadline` (of time.monotonic) holds for the whole run."""
-
-    tol: float = 1e-3
-    max_iter: int = -1
-    time_limit: float | None = None
-    free_set: bool = True
-    deadline: float | None = None
-
-    def seconds_left(self) -> float | None:
-        """What a solve may take now; None for no limit."""
-        if self.deadline is None:
-            return self.time_limit
-        left = self.deadline - time.monotonic()
-        if left <= 0.0:
-            raise out_of_time()
-        return left if self.time_limit is None else min(left, self.time_limit)
-
-    def solve(self, problem: Problem, start: Any = None) -> Solution:
-        """Solve one problem; an interrupt and a missed deadline are exceptions."""
-        seconds = self.seconds_left()
-        options: dict[str, Any] = {"free_set": self.free_set} if problem.has_equality else {}
-        solution = SOLVERS["smo" if problem.has_equality else "coordinate"](
-            problem,
-            start,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            time_limit=seconds,
-            **options,
-        )
-        if solution.info.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        is_late = self.deadline is not None and time.monotonic() >= self.deadline
-        if solution.info.status is Status.TIME_LIMIT and is_late:
-            raise out_of_time()
-        return solution
-
-    def solve_steps(
-        self,
-        problem: Problem,
-        weights: FloatArray,
-        steps: Steps,
-        known: list[Known],
-        workspace: Any = None,
-        n_threads: int = 1,
-    ) -> SequenceSolution:
-        """Solve a sequence in one call; what an interrupt or the deadline cuts is missing."""
-        left = self.seconds_left() if self.deadline is not None else None
-        each = SolveLimits(self.tol, self.max_iter, self.time_limit, self.free_set)
-        return solve_sequence(
-            problem,
-            weights,
-            steps,
-            limits=each,
-            known=known,
-            total_time_limit=left,
-            workspace=workspace,
-            n_threads=n_threads,
-        )
-
-
-def out_of_time() -> TimeoutError:
-    return TimeoutError("The time limit was reached before the last fold was solved.")
-
-
-def is_native(problem: Problem) -> bool:
-    """Whether sequences of such problems can be solved in one native call."""
-    return problem.has_equality and problem.ridge == 0.0
-
-
-@dataclass(frozen=True, eq=False)
-class GoneKernel:
-    """In place of the kernel of a solution that is moved to another one: only its size is left."""
-
-    n: int
-
-    def exact_rows(self, indices: Any) -> FloatArray:
-        raise SolverMismatch("The kernel of this solution was given up for that of another fold.")
-
-
-def move_to_kernel(solution: Solution, kernel: KernelView) -> Solution:
-    """The same beta on another kernel of the same instances, with its gradient there."""
-    if solution.problem.kernel is kernel:
-        return solution
-    problem = solution.problem.with_kernel(kernel)
-    view: Any = kernel
-    support = np.flatnonzero(solution.beta)
-    gradient = view.multiply(support, solution.beta[support]) - problem.targets
-    if problem.has_ridge:
-        gradient += problem.ridges * solution.beta
-    return replace(solution, problem=problem, gradient=gradient, workspace=None)
-
-
-@dataclass
-class FoldChain:
-    """The folds of one problem, solved one by one.
+class Chain:
+    """A run of nodes on one kernel: the unit of work, of the journal and of parallel runs.
 
     Parameters
     ----------
-    problem_of : callable
-        The Problem of a fold; FULL is the number of the problem on all data. They share the
-        targets, and differ in weights and perhaps in the kernel.
-    plan : Plan
-    limits : Limits
-    full : Solution or None
-        The solution on all data, where it is already known.
-    shares_kernel : bool
-        Whether all folds are on the kernel of the problem on all data: what they share is then
-        copied once for all of them.
-    on_finish : callable or None
-        Told when no fold will be asked for any more.
-    in_turn : bool
-        Whether the folds are solved in the order of the plan: then several in one native call.
-        A solution depends on its parent alone, so the bits are the same either way.
-    n_threads : int
-        Of such a call, for folds that do not wait for each other.
+    key : str
+        Its name within the search, the same on every run of the same search.
+    label : str
+        The model in words.
+    head, kernel, model : int
+        Numbers of the preprocessing, of the kernel and of the model.
+    folds : tuple of int
+    factors : tuple of float
+        The values of C, ascending; (1.0,) for models without a C.
+    cells : tuple of tuples of int
+        The candidates that each factor belongs to.
+    steps : tuple of Step
+        Every (fold, factor) once, parents first.
+    after : str
+        The key of the chain on the kernel before, which the same worker solves first; "" for none.
     """
 
-    problem_of: Callable[[int], Problem]
-    plan: Plan
-    limits: Limits
-    full: Solution | None = None
-    shares_kernel: bool = True
-    on_finish: Callable[[], Any] | None = None
-    in_turn: bool = False
-    n_threads: int = 1
-    gave_up: bool = False
-    _solved: dict[int, Solution] = field(default_factory=dict)
-    _batch: dict[int, Solution] = field(default_factory=dict)
-    _stop: BaseException | None = None
-    _cold_work: list[float] = field(default_factory=list)
-    _probes: dict[int, tuple[float, int]] = field(default_factory=dict)
-    _decrement: Decrement | None = None
-    _full_info: Info | None = None
-    _workspace: tuple[Any, Any] | None = None
-
-    def __post_init__(self) -> None:
-        self._n_uses = Counter(self.plan.parents.values())
-        self._lock = threading.Lock()
+    key: str
+    label: str
+    head: int
+    kernel: int
+    model: int
+    folds: tuple[int, ...]
+    factors: tuple[float, ...]
+    cells: tuple[tuple[int, ...], ...]
+    steps: tuple[Step, ...]
+    after: str = ""
 
     @property
-    def can_run_natively(self) -> bool:
-        """Whether folds that do not wait for each other can be solved in one native call."""
-        is_known = self.plan.seed in ("greedy", "cold")
-        return is_known and self.shares_kernel and is_native(self.problem_of(FULL))
+    def shape(self) -> tuple[int, int]:
+        """(number of folds, number of factors): the shape of every array of its results."""
+        return len(self.folds), len(self.factors)
 
-    @property
-    def waves(self) -> list[list[int]]:
-        """The folds by what they wait for; those of a wave may be solved in any order."""
-        waves: list[list[int]] = []
-        wave_of: dict[int, int] = {}
-        n_probes = first = 0  # the first wave that may still be joined
-        for fold, parent in self.plan.parents.items():
-            wave = max(first, wave_of[parent] + 1 if parent in wave_of else 0)
-            wave_of[fold] = wave
-            while len(waves) <= wave:
-                waves.append([])
-            waves[wave].append(fold)
-            n_probes += parent != COLD
-            is_decided = self.plan.may_give_up and n_probes == N_PROBES and parent != COLD
-            if is_decided or (self.plan.seed == DECREMENTAL and not first):
-                first = len(waves)  # the first fold makes what the others begin from
-        return waves
-
-    def solve_full(self) -> Solution:
-        """The solution on all data, solved when first asked for."""
-        if self.full is None:
-            self.full = self._let_go(self.limits.solve(self.problem_of(FULL)))
-        return self.full
-
-    @property
-    def full_info(self) -> Info | None:
-        """How the solve on all data went; None where there was none."""
-        return self._full_info if self.full is None else self.full.info
-
-    def finish(self) -> None:
-        """Let go of solutions and of what was copied for them: no fold is asked for any more."""
-        self._full_info, self.full = self.full_info, None
-        self._solved.clear()
-        self._batch.clear()
-        self._decrement = self._workspace = None
-        if self.on_finish is not None:
-            self.on_finish()
-
-    def solve(self, fold: int) -> Solution:
-        """Solve one fold; its parent must have been solved."""
-        if fold not in self._batch:
-            if self._stop is not None:
-                raise self._stop
-            self._solve_next(fold)
-        solution = self._batch.pop(fold)
-        self._remember(fold, solution)
-        return solution
-
-    def _solve_next(self, fold: int) -> None:
-        """Solve this fold and, in one call, those after it that can be solved now."""
-        parent = self._parent_of(fold)
-        if parent == FULL and not self.shares_kernel:
-            self.solve_full()  # before the fold's own kernel is made: there may be room for one
-        problem = self.problem_of(fold)
-        kernel = problem.kernel if parent == COLD else self._problem_solved(parent).kernel
-        if (
-            self.plan.seed not in ("greedy", "cold")
-            or kernel is not problem.kernel
-            or not is_native(problem)
-        ):
-            self._batch[fold] = self._solve_alone(problem, self._find_solution(parent))
-            return
-        # To ask for the problem of another fold may make its kernel.
-        goes_on = self.in_turn and self.shares_kernel
-        folds = self._choose_batch(fold, problem.n) if goes_on else [fold]
-        problems = [problem, *map(self.problem_of, folds[1:])]
-        if parent == FULL and self.full is None:  # in the same call
-            folds.insert(0, FULL)
-            problems.insert(0, self.problem_of(FULL))
-        parents = [COLD if other == FULL else self._parent_of(other) for other in folds]
-        outside = [p for p in dict.fromkeys(parents) if p != COLD and p not in folds]
-        number = {p: i for i, p in enumerate([*outside, *folds])} | {COLD: -1}
-        steps = Steps(
-            np.arange(len(folds)),
-            np.ones(len(folds)),
-            np.array([number[p] for p in parents]),
-            ["cold" if p == COLD else "greedy" for p in parents],
-        )
-        parents_outside = [self.solve_full() if p == FULL else self._solved[p] for p in outside]
-        known = [Known.of(solution) for solution in parents_outside]
-        weights = np.stack([p.weights for p in problems])
-        workspace = self._reuse_workspace(problem) if goes_on else None
-        family = self.problem_of(FULL) if self.shares_kernel else problem
-        n_threads = self.n_threads if goes_on else 1
-        found = self.limits.solve_steps(family, weights, steps, known, workspace, n_threads)
-        self._take(folds, problems, found)
-
-    def _take(self, folds: list[int], problems: list[Problem], found: SequenceSolution) -> None:
-        """Keep what was solved, and for the fold that was cut the reason."""
-        for k in range(len(found)):
-            self._batch[folds[k]] = found.solution_of(k, problems[k])
-        self.full = self._batch.pop(FULL, self.full)
-        if len(found) < len(folds):
-            self._stop = KeyboardInterrupt() if found.is_interrupted else out_of_time()
-            if not self._batch:
-                raise self._stop
-
-    def _reuse_workspace(self, problem: Problem) -> Any:
-        """What the calls on one kernel hand on."""
-        view = problem.kernel
-        if self._workspace is None or self._workspace[0] is not view:
-            self._workspace = view, make_workspace(problem)
-        return self._workspace[1]
-
-    def _solve_alone(self, problem: Problem, parent: Solution | None) -> Solution:
-        start, seed_time = None, 0.0
-        if self.plan.seed == DECREMENTAL and parent is not None:
-            return self._withdraw(parent, problem)
-        if parent is not None:
-            begin = time.perf_counter()
-            start = SEEDS[self.plan.seed](move_to_kernel(parent, problem.kernel), problem)
-            seed_time = time.perf_counter() - begin
-        solution = self.limits.solve(problem, start)
-        return solution.with_seed("cold" if start is None else self.plan.seed, seed_time)
-
-    def _choose_batch(self, fold: int, n: int) -> list[int]:
-        """The folds from this one on that depend on no decision still to be taken."""
-        order = list(self.plan.parents)
-        size = max(1, MAX_BATCH_VALUES // (2 * n))
-        if self.plan.may_give_up and len(self._probes) < N_PROBES:
-            is_cold = self.plan.parents[fold] == COLD
-            size = min(size, N_PROBES - len(self._probes) + is_cold)
-        start = order.index(fold)
-        return order[start : start + size]
-
-    def _withdraw(self, full: Solution, problem: Problem) -> Solution:
-        """The fold's exact solution by the path from the solution on all data."""
-        if problem.kernel is not full.problem.kernel:
-            raise SolverMismatch(
-                "The decremental way needs one kernel for all folds: a number for gamma, and no "
-                "preprocessing that is fitted on each fold."
-            )
-        self.limits.seconds_left()
-        if self._decrement is None:
-            self._decrement = Decrement(full)
-        return self._decrement.without(problem).with_seed(DECREMENTAL, 0.0)
-
-    def _parent_of(self, fold: int) -> int:
-        return COLD if self.gave_up else self.plan.parents[fold]
-
-    def _problem_solved(self, parent: int) -> Problem:
-        """The problem of a parent, which is solved or the one on all data."""
-        if parent == FULL:
-            return self.problem_of(FULL) if self.full is None else self.full.problem
-        return self._solved[parent].problem
-
-    def _find_solution(self, parent: int) -> Solution | None:
-        if parent == COLD:
-            return None
-        return self.solve_full() if parent == FULL else self._solved[parent]
-
-    def _let_go(self, solution: Solution) -> Solution:
-        """The solution for folds to begin from: of its kernel, if theirs is another, the size."""
-        if self.shares_kernel:
-            return solution
-        gone = GoneKernel(solution.problem.n)
-        return replace(solution, problem=solution.problem.with_kernel(gone), workspace=None)
-
-    def _remember(self, fold: int, solution: Solution) -> None:
-        """Keep what other folds begin from, drop the rest, and judge the seed by its work.
-
-        Folds of a wave may come in any order.
-        """
-        with self._lock:
-            if self._n_uses[fold]:
-                self._solved[fold] = self._let_go(solution)
-            parent = self.plan.parents[fold]
-            self._n_uses[parent] -= 1
-            if not self._n_uses[parent]:
-                self._solved.pop(parent, None)
-            if self.plan.may_give_up and len(self._probes) < N_PROBES:
-                self._judge(fold, solution)
-
-    def _judge(self, fold: int, solution: Solution) -> None:
-        """Give the seed up where the first folds that began from it cost more than cold ones."""
-        is_cold = solution.info.seed == "cold"
-        has_sisters = self.plan.parents[fold] == FULL and not is_cold
-        work = estimate_work(solution, has_sisters=has_sisters)
-        if is_cold:
-            self._cold_work.append(work)
-            return
-        size = int(np.count_nonzero(solution.problem.weights))
-        self._probes[fold] = work + SEED_WORK, size
-        if len(self._probes) == N_PROBES:
-            works, sizes = zip(*(self._probes[h] for h in sorted(self._probes)), strict=True)
-            self.gave_up = bool(np.mean(works) > self._expect_cold_work(sizes[-1]))
-
-    def _expect_cold_work(self, size: int) -> float:
-        """What a fold of so many instances costs from nothing: as measured, or the full fit's less
-        what is held out."""
-        if self._cold_work:
-            return float(np.mean(self._cold_work))
-        if self.full is None or self.full.info.seed != "cold":
-            return float("inf")
-        share = size / np.count_nonzero(self.full.problem.weights)
-        return float(share * estimate_work(self.full))
+    def nodes(self) -> list[Node]:
+        """The node of every step."""
+        return [Node(self.model, step.fold, self.factors[step.factor]) for step in self.steps]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..problem import FloatArray
+from ..problem.box_problem import FloatArray
 
 #: From the most to the least telling parameter, and the sign under which less is simpler: a small
 #: C and gamma and a wide tube give the smoother function.

@@ -15,9 +15,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..problem import FloatArray
-from .neighbours import MAX_UNIT, link_steps
-from .node import NEIGHBOUR, ROOT, Chain, Node, Step
+from ..problem.box_problem import FloatArray
+from .chain import NEIGHBOUR, ROOT, Chain, Node, Step
+from .kernel_links import MAX_UNIT, link_steps
 
 #: With fewer values of C the folds are linked: their first solves are then a large part of all.
 #: Counted work of "auto" against none, one C: 0.62-1.2 at C >= 128 (benchmark `search_plans`), but

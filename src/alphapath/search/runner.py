@@ -19,11 +19,11 @@ from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 
 from ..errors import JournalError
-from ..solvers.lapack import single_threaded
-from ..stopping import Stop
-from .neighbours import Neighbour, units_of
-from .node import Arrays, Chain
-from .result import NOT_RUN, REFUSED, check_arrays
+from ..interrupt import Stop
+from ..solvers.native import single_threaded
+from .chain import Arrays, Chain
+from .kernel_links import Neighbour, units_of
+from .table import NOT_RUN, REFUSED, check_arrays
 
 #: n_jobs of joblib, and what kind of workers is preferred.
 Jobs = tuple[int | None, str | None]

@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Any
 
-from .node import Chain
+from .chain import Chain
 
 
 class TimeShares:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..problem import Problem, Start
-from ..solution import Solution
+from ..problem.box_problem import Problem, Start
+from ..problem.solution import Solution
 from . import ato, avg, greedy, keep, mir, scale, sir, top, zero
 
 Seed = Callable[[Solution, Problem], Start | None]

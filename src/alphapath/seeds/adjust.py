@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..problem import FloatArray
+from ..problem.box_problem import FloatArray
 
 #: A sum this close to the wanted one, relative to sum |beta|, is right: rounding is not shifted.
 ROUNDING = 1e-12

@@ -7,8 +7,8 @@ of M with clipping. Where M has not the room, T joins, then all.
 
 from __future__ import annotations
 
-from ..problem import Problem, Start
-from ..solution import Solution
+from ..problem.box_problem import Problem, Start
+from ..problem.solution import Solution
 from .move import Move
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..problem import FloatArray, Problem, Start
-from ..solution import Solution
+from ..problem.box_problem import FloatArray, Problem, Start
+from ..problem.solution import Solution
 from .adjust import ROUNDING
 from .move import Move, make_start
 

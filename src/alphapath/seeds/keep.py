@@ -6,8 +6,8 @@ box; then T, M or all are adjusted.
 
 from __future__ import annotations
 
-from ..problem import Problem, Start
-from ..solution import Solution
+from ..problem.box_problem import Problem, Start
+from ..problem.solution import Solution
 from .move import Move
 
 

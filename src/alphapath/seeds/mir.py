@@ -17,9 +17,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
-from .. import optimality
-from ..problem import FloatArray, Problem, Start
-from ..solution import Solution
+from ..problem import optimality
+from ..problem.box_problem import FloatArray, Problem, Start
+from ..problem.solution import Solution
 from .move import BLOCK_VALUES, Move
 
 #: Added to the diagonal of the normal equations, relative to its mean.

@@ -14,10 +14,10 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.view import KernelView
-from ..optimality import find_free
-from ..problem import FloatArray, Problem, Start
-from ..solution import Solution
+from ..kernels.store import KernelView
+from ..problem.box_problem import FloatArray, Problem, Start
+from ..problem.optimality import find_free
+from ..problem.solution import Solution
 from .adjust import adjust
 
 Indices = NDArray[np.intp]

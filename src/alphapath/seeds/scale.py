@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..problem import FloatArray, Problem, Start
-from ..solution import Solution
+from ..problem.box_problem import FloatArray, Problem, Start
+from ..problem.solution import Solution
 from .move import Move, make_start
 
 #: Relative difference that two roundings leave.

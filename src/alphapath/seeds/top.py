@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..problem import FloatArray, Problem, Start
-from ..solution import Solution
+from ..problem.box_problem import FloatArray, Problem, Start
+from ..problem.solution import Solution
 from .move import BLOCK_VALUES, Move
 
 

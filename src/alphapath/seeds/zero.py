@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..problem import Problem, Start
-from ..solution import Solution
+from ..problem.box_problem import Problem, Start
+from ..problem.solution import Solution
 from .move import make_start
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .. import _core
-from ..solution import Solution
-from ..stopping import is_wanted
-from . import coordinate, lapack, maxminover, newton, smo
+from ..interrupt import is_wanted
+from ..problem.solution import Solution
+from .dual import coordinate, maxminover, newton, smo
+from .native import install
 
 SOLVERS: dict[str, Callable[..., Solution]] = {
     "smo": smo.solve,
@@ -16,7 +17,7 @@ SOLVERS: dict[str, Callable[..., Solution]] = {
     "newton": newton.solve,
 }
 
-lapack.install()
+install()
 _core.use_stop_question(is_wanted)
 
 __all__ = ["SOLVERS", "coordinate", "maxminover", "newton", "smo"]

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..gpu import DeviceView
-from ..gpu.batch import BatchLimits, Plan, parents_along_c
+from ..gpu.batch import Plan, parents_along_c
 from ..gpu.sequence import solve_on_device
-from ..problem import FloatArray, Problem, Start
-from ..solution import Solution, make_solution
-from .native import Limits
+from ..problem.box_problem import FloatArray, Problem, Start
+from ..problem.limits import Limits
+from ..problem.solution import Solution, make_solution
 
 
 def solve_steps(
@@ -33,7 +33,7 @@ def solve_steps(
         problem,
         weights,
         Plan(plan.rows, plan.factors, parents),
-        BatchLimits(limits.tol, limits.max_iter, min(seconds, default=None)),
+        Limits(limits.tol, limits.max_iter, min(seconds, default=None)),
     )
 
 
@@ -47,7 +47,7 @@ def solve(problem: Problem, start: Start | None, limits: Limits) -> Solution:
         problem,
         problem.weights[None, :],
         plan,
-        BatchLimits(limits.tol, limits.max_iter, limits.time_limit),
+        Limits(limits.tol, limits.max_iter, limits.time_limit),
         begun,
     )
     if not len(columns["bias"]):

@@ -2,50 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
+from scipy.linalg import cython_blas, cython_lapack
+from threadpoolctl import ThreadpoolController
 
 from .. import _core
 from ..errors import SolverMismatch
-from ..problem import FloatArray, Problem, Start
-from ..solution import Info, Solution, Status, judge
-from .lapack import single_threaded
+from ..problem.box_problem import FloatArray, Problem, Start
+from ..problem.limits import Limits
+from ..problem.solution import Info, Solution, Status, judge
 
 #: Up to so many tolerances a solution whose solver was content is told as solved.
 MAX_LEFT = 10.0
 
+_lock = threading.Lock()
+_n_inside = 0
+_limiter: Any = None
 
-@dataclass(frozen=True)
-class Limits:
-    """When to stop: KKT violation, iterations (-1: never), seconds (None: never).
 
-    `gap_tol`, for one class with squared slacks: the feasibility gap to stop by, instead of tol.
-    """
-
-    tol: float = 1e-3
-    max_iter: int = -1
-    time_limit: float | None = None
-    free_set: bool = True
-    gap_tol: float | None = None
-
-    def as_options(self, spare_bytes: int) -> Any:
-        if not self.tol > 0.0:
-            raise ValueError(f"tol is {self.tol}; it must be positive.")
-        if self.gap_tol is not None and not self.gap_tol > 0.0:
-            raise ValueError(f"gap_tol is {self.gap_tol}; it must be positive.")
-        if self.time_limit is not None and not self.time_limit > 0.0:
-            raise ValueError(f"time_limit is {self.time_limit}; it must be positive, or None.")
-        return _core.SolveOptions(
-            tol=float(self.tol),
-            max_iter=int(self.max_iter),
-            time_limit=0.0 if self.time_limit is None else float(self.time_limit),
-            free_set=bool(self.free_set),
-            memory_limit=spare_bytes,
-            gap_tol=0.0 if self.gap_tol is None else float(self.gap_tol),
-        )
+def solve_options(limits: Limits, spare_bytes: int) -> _core.SolveOptions:
+    """Limits as the native solvers take them; refuses those that no solve can meet."""
+    limits.check()
+    return _core.SolveOptions(
+        tol=float(limits.tol),
+        max_iter=int(limits.max_iter),
+        time_limit=0.0 if limits.time_limit is None else float(limits.time_limit),
+        free_set=bool(limits.free_set),
+        memory_limit=spare_bytes,
+        gap_tol=0.0 if limits.gap_tol is None else float(limits.gap_tol),
+    )
 
 
 def require_equality(problem: Problem, *, has_equality: bool, solver: str, instead: str) -> None:
@@ -154,9 +146,50 @@ def run(
 ) -> Solution:
     """Check the start, call the native solver with the GIL released, wrap what it returns."""
     view: Any = problem.kernel
-    options = limits.as_options(view.spare_bytes)
+    options = solve_options(limits, view.spare_bytes)
     beta, gradient = prepare_start(problem, start)
     n_rows_before = view.gram.n_rows_computed
     with single_threaded():
         result = function(as_native(problem), beta, gradient, options)
     return wrap_result(problem, result, n_rows_before)
+
+
+# SciPy's BLAS and LAPACK for the native solvers, and their threads.
+#
+# The solvers factor the free set by LAPACK, on one thread: bits must not depend on how many there
+# are, and problems are solved side by side rather than one on many threads.
+
+
+def install() -> None:
+    """Hand the function pointers that SciPy exports to the native code."""
+    _core.use_blas(cython_blas.__pyx_capi__, cython_lapack.__pyx_capi__)
+
+
+@cache
+def _controller() -> Any:
+    """Finding the loaded libraries takes milliseconds, so it is done once and when first asked."""
+    return ThreadpoolController().select(user_api="blas")
+
+
+def current_threads() -> int:
+    """The largest number of threads that a loaded BLAS would use now; 1 where none is known."""
+    libraries = _controller().lib_controllers
+    return max((int(library.num_threads or 1) for library in libraries), default=1)
+
+
+@contextmanager
+def single_threaded() -> Iterator[None]:
+    """Hold BLAS to one thread; may be entered by several threads and more than once."""
+    global _limiter, _n_inside
+    with _lock:
+        if _n_inside == 0 and current_threads() > 1:
+            _limiter = _controller().limit(limits=1)
+        _n_inside += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _n_inside -= 1
+            if _n_inside == 0 and _limiter is not None:
+                _limiter.restore_original_limits()
+                _limiter = None

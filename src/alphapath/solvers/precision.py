@@ -8,6 +8,8 @@ others the solution says it.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import KernelView
-from ..problem import FloatArray, Problem
-from ..solution import Info, Solution, Status
+from ..problem.box_problem import FloatArray, Problem
+from ..problem.solution import Info, Solution, Status
+from ..problem.steps import Known, Steps
 
 #: The slopes that are furthest off, in standard deviations.
 SPREAD = 4.0
@@ -26,6 +29,12 @@ HOPELESS = 10.0
 
 #: No stored value is further off than this share of the largest.
 WORST = 2.0**-20
+
+#: What a step of the second pass adds to what its first solve took, and what stays.
+SUMS = ("n_iter", "n_free_set_solves", "n_bound_hits", "n_refreshes", "solve_time")
+KEPT = ("seed", "seed_time")
+
+Solve = Callable[[Problem, Steps, Sequence[Known], float | None], dict[str, Any]]
 
 
 def is_rounded(view: Any) -> bool:
@@ -98,3 +107,131 @@ def continue_counts(first: Info, then: Info) -> Info:
     names = ("n_iter", "n_free_set_solves", "n_bound_hits", "n_refreshes", "n_rows_computed")
     sums = {name: getattr(first, name) + getattr(then, name) for name in (*names, "solve_time")}
     return replace(then, seed=first.seed, seed_time=first.seed_time, **sums)
+
+
+# A sequence of problems in two passes: on float32 kernel values, and in double what needs it.
+#
+# Steps of the second pass begin from what the first left.
+
+
+class TwoPasses:
+    """Runs the steps of a sequence; `solve` takes some, and a problem with the kernel to use."""
+
+    def __init__(self, problem: Problem, weights: FloatArray, steps: Steps,
+                 known: Sequence[Known], tol: float, solve: Solve) -> None:  # fmt: skip
+        self.problem, self.weights, self.steps, self.known = problem, weights, steps, known
+        self.tol, self.solve = tol, solve
+        lengths = np.linalg.norm(weights, axis=1)[steps.rows] * steps.factors
+        self.is_fine = is_hopeless(problem.kernel, lengths, tol)
+        self.fine = in_double(problem) if self.is_fine.any() else None
+        if self.fine is None:
+            self.is_fine[:] = False
+        for k, parent in enumerate(steps.parents):
+            if parent >= len(known) and self.is_fine[parent - len(known)]:
+                self.is_fine[k] = True
+
+    def run(self, seconds: float | None) -> dict[str, Any]:
+        """The columns of the first steps, up to the first that could not be solved in time."""
+        begin = time.perf_counter()
+        coarse = np.flatnonzero(~self.is_fine)
+        found: dict[str, Any] = {}
+        if coarse.size:
+            found = self.solve(self.problem, self._first_pass(coarse), self.known, seconds)
+        n_found = len(found.get("bias", ()))
+        again = self._find_spoilt(found, coarse[:n_found])
+        second = np.union1d(np.flatnonzero(self.is_fine), again)
+        if n_found < coarse.size:  # a limit: only steps before the first that is missing
+            missing = min(int(coarse[n_found]), *second.tolist(), len(self.steps))
+            n_whole = int(np.searchsorted(coarse, missing))
+            return {name: values[:n_whole] for name, values in found.items()}
+        if second.size == 0:
+            return found
+        assert self.fine is not None
+        left = None if seconds is None else max(seconds - (time.perf_counter() - begin), 1e-6)
+        done = {int(k): i for i, k in enumerate(coarse)}
+        steps, begins = self._second_pass(second, set(again.tolist()), found, done)
+        return self._merge(found, done, self.solve(self.fine, steps, begins, left), second)
+
+    def _first_pass(self, coarse: NDArray[np.int64]) -> Steps:
+        """The steps as given, without those of the second pass, from which none of them begins."""
+        n_known = len(self.known)
+        number = {int(k): n_known + i for i, k in enumerate(coarse)}
+        parents = [p if p < n_known else number[p - n_known] for p in self.steps.parents[coarse]]
+        return self._some(coarse, parents, [self.steps.seeds[k] for k in coarse])
+
+    def _some(self, numbers: NDArray[np.int64], parents: list[int], seeds: list[str]) -> Steps:
+        rows, factors = self.steps.rows[numbers], self.steps.factors[numbers]
+        return Steps(rows, factors, np.array(parents, dtype=np.int64), seeds)
+
+    def _find_spoilt(self, found: dict[str, Any], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Solved steps that are to be solved again; STALLED where there is no room for it."""
+        none = np.empty(0, dtype=np.int64)
+        if numbers.size == 0:
+            return none
+        lengths = np.linalg.norm(found["beta"], axis=1)
+        errors = slope_errors(self.problem.kernel, lengths, self.tol)
+        is_spoilt = np.asarray((errors > self.tol) & (found["status"] == int(Status.SOLVED)))
+        if not is_spoilt.any():
+            return none
+        if self.fine is None:
+            self.fine = in_double(self.problem)
+        if self.fine is None:
+            found["status"] = np.where(is_spoilt, float(Status.STALLED), found["status"])
+            found["kkt_violation"] = found["kkt_violation"] + np.where(is_spoilt, errors, 0.0)
+            return none
+        return np.asarray(numbers[is_spoilt])
+
+    def _second_pass(
+        self,
+        second: NDArray[np.int64],
+        again: set[int],
+        found: dict[str, Any],
+        done: dict[int, int],
+    ) -> tuple[Steps, list[Known]]:
+        """Those that were solved begin from there; the others from their parents."""
+        n_known = len(self.known)
+        number = {int(k): i for i, k in enumerate(second)}
+        begins: dict[int, Known] = {}  # by the number of a step; given solutions by k - n_known
+        parents: list[tuple[bool, int]] = []  # whether one of `begins`, and the number
+        for k in second.tolist():
+            parent = k if k in again else int(self.steps.parents[k]) - n_known
+            if k not in again and (parent < -n_known or parent in number):
+                parents.append((False, number.get(parent, -1)))
+                continue
+            if parent not in begins:
+                begins[parent] = self._in_double(parent, found, done)
+            parents.append((True, parent))
+        place = {k: i for i, k in enumerate(begins)}
+        mapped = [
+            place[k] if is_given else (k if k < 0 else len(begins) + k) for is_given, k in parents
+        ]
+        seeds = ["keep" if k in again else self.steps.seeds[k] for k in second.tolist()]
+        return self._some(second, mapped, seeds), list(begins.values())
+
+    def _in_double(self, k: int, found: dict[str, Any], done: dict[int, int]) -> Known:
+        """Step k of the first pass, or the solution known[k], with its gradient in double."""
+        if k < 0:
+            known = self.known[k]
+        else:
+            row, factor = int(self.steps.rows[k]), float(self.steps.factors[k])
+            beta = found["beta"][done[k]]
+            known = Known(factor * self.weights[row], beta, beta, row, factor)
+        assert self.fine is not None
+        return known._replace(gradient=gradient_at(self.fine, known.beta))
+
+    def _merge(self, found: dict[str, Any], done: dict[int, int], then: dict[str, Any],
+               second: NDArray[np.int64]) -> dict[str, Any]:  # fmt: skip
+        """Both passes in the order of the steps, up to the first that the second did not reach."""
+        n_then = len(then["bias"])
+        n = len(self.steps) if n_then == second.size else int(second[n_then])
+        merged = {}
+        for name, late in then.items():
+            column = np.empty((len(self.steps), *late.shape[1:]), dtype=late.dtype)
+            for k, i in done.items():
+                column[k] = found[name][i]
+            for i, k in enumerate(second[:n_then].tolist()):
+                if k not in done or name not in KEPT:
+                    before = column[k] if k in done and name in SUMS else 0
+                    column[k] = late[i] + before
+            merged[name] = column[:n]
+        return merged

@@ -1,0 +1,1 @@
+"""One fit at a time: seconds, memory and the exact optimum."""

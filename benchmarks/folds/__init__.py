@@ -1,0 +1,1 @@
+"""Cross-validation and leave-one-out."""

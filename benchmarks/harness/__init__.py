@@ -1,0 +1,1 @@
+"""What every benchmark uses: processes, data, peers, judges and tables."""

@@ -1,0 +1,1 @@
+"""Linear models: fits, bounds on margins and the search over C."""

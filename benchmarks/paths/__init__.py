@@ -1,0 +1,1 @@
+"""Exact paths and updates."""

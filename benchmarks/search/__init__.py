@@ -1,0 +1,1 @@
+"""Searches over grids of parameters."""

@@ -1,0 +1,1 @@
+"""The commands, one per file: `HELP`, `EXAMPLE`, `add_arguments(parser)`, `run(options)`."""

@@ -1,0 +1,1 @@
+"""What several estimators share: parameters, inputs, problems, votes, updates."""

@@ -1,0 +1,1 @@
+"""Models in the files and classes of LIBSVM, LIBLINEAR and scikit-learn."""

@@ -1,0 +1,71 @@
+"""The kernel that parameters name, and its gamma."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .base import FloatArray, Kernel
+from .callable import Callable as CallableKernel
+from .linear import Linear
+from .poly import Poly
+from .precomputed import Precomputed
+from .rbf import Rbf
+from .sigmoid import Sigmoid
+
+#: Values of X held in temporaries at once (they stay in the cache).
+BLOCK_VALUES = 1 << 16
+
+#: Kernels with a coefficient gamma.
+GAMMA_KERNELS = ("rbf", "poly", "sigmoid")
+
+
+def choose_gamma(model: Any, X: Any, sample_weight: FloatArray) -> float:
+    """The number that the model's gamma stands for; 0 where its kernel has none."""
+    gamma = model.gamma
+    if callable(model.kernel) or model.kernel not in GAMMA_KERNELS:
+        return 0.0
+    if isinstance(gamma, str):
+        return scale_gamma(X, sample_weight) if gamma == "scale" else 1.0 / float(X.shape[1])
+    return float(gamma)
+
+
+def scale_gamma(X: Any, sample_weight: FloatArray) -> float:
+    """gamma="scale": 1 / (n_features * variance of all values), a row counted by its weight."""
+    share = sample_weight / (sample_weight.sum() * X.shape[1])
+    mean = float((share @ X).sum())
+    variance = 0.0
+    for rows in row_blocks(X):
+        block = X[rows]
+        if sp.issparse(block):
+            n_zeros = block.shape[1] - np.diff(block.indptr)
+            block.data = np.square(block.data - mean)
+            squares = np.asarray(block.sum(axis=1)).ravel() + n_zeros * mean**2
+        else:
+            squares = np.square(block - mean).sum(axis=1)
+        variance += float(share[rows] @ squares)
+    # Equal values leave a variance of the size of rounding; scikit-learn then takes gamma = 1.
+    return 1.0 / (X.shape[1] * variance) if variance > (1e-14 * mean) ** 2 else 1.0
+
+
+def row_blocks(X: Any) -> list[slice]:
+    """Slices over the rows of X, of bounded size."""
+    step = max(1, BLOCK_VALUES // X.shape[1])
+    return [slice(first, first + step) for first in range(0, X.shape[0], step)]
+
+
+def make_kernel(kernel: Any, gamma: float, degree: int, coef0: float) -> Kernel:
+    """The kernel object that scikit-learn's parameters name."""
+    if callable(kernel):
+        return CallableKernel(kernel)
+    if kernel == "linear":
+        return Linear()
+    if kernel == "rbf":
+        return Rbf(gamma)
+    if kernel == "poly":
+        return Poly(gamma, int(degree), float(coef0))
+    if kernel == "sigmoid":
+        return Sigmoid(gamma, float(coef0))
+    return Precomputed()

@@ -1,0 +1,1 @@
+"""Cross-validation fold by fold: training sets, fitted folds and their scores."""

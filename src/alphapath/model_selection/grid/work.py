@@ -1,0 +1,161 @@
+"""What one worker of a search does: solve a chain on its kernel, score its cells, keep arrays."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from typing import Any
+
+from numpy.typing import NDArray
+from sklearn.utils.validation import _num_samples
+
+from ...estimators.common.problems import is_on_gpu
+from ...kernels import parse_memory_limit
+from ...kernels.store import Shelf
+from ...search.chain import Chain
+from ...search.kernel_links import Neighbour
+from ...search.table import ChainResult
+from .candidates import Model, has_own_kernels
+from .chain import ChainSolver, Setting
+from .rows import SearchRows, fold_rows, shared_rows
+
+#: Kernels that are worked on at a time on a device, where its memory holds them: the few problems
+#: that take longest leave most of it idle.
+KERNELS_AT_A_TIME = 8
+
+_resident: SearchWork | None = None
+_resident_lock = threading.Lock()
+
+
+class SearchWork:
+    """Solves chains; the same object serves all threads, and all tasks of a worker process."""
+
+    def __init__(self, setting: Setting, token: str | None = None) -> None:
+        self.token = uuid.uuid4().hex if token is None else token
+        self.setting = setting
+        self._shared: SearchRows | None = None
+        self._lock = threading.Lock()
+        #: Rows of folds with preprocessing.
+        limit = parse_memory_limit(setting.data.memory_limit)
+        room = 0 if setting.shares.goes_by_fold else setting.data.kept_bytes
+        self._folds = Shelf(limit, room)
+
+    @property
+    def n_threads(self) -> int | None:
+        """Threads that keep a device busy; None for chains of the processor."""
+        n = _num_samples(self.setting.data.X)
+        is_on_device = [
+            is_on_gpu(model.estimator._device, n) and self.setting.heads[model.head] is None
+            for model in self.setting.models
+        ]
+        return KERNELS_AT_A_TIME if all(is_on_device) else None
+
+    def __reduce__(self) -> Any:
+        return restore, (self.setting, self.token)
+
+    def __sizeof__(self) -> int:
+        # Told truthfully, so that a distributed backend sends the data once and not by the task.
+        return 1024 + int(getattr(self.setting.data.X, "nbytes", 1 << 20))
+
+    # -- one chain
+
+    def __call__(
+        self, chain: Chain, neighbour: Neighbour | None = None
+    ) -> dict[str, NDArray[Any]] | None:
+        """The arrays of a chain; None where the time is over.
+
+        `neighbour` has what the chain on the kernel before left, and takes what this one leaves.
+        """
+        end = self.setting.shares.end_of(chain)
+        if end is not None and time.time() >= end:
+            return None
+        result = ChainResult(chain)
+        if all(head is None for head in self.setting.heads):
+            # Rows that no candidate could use are refused as such, and not candidate by candidate.
+            self._find_shared(self.setting.models[chain.model], chain.head)
+        try:
+            self._with_rows(chain, result, neighbour, end)
+        except Exception as error:
+            if self.setting.judge.error_score == "raise":
+                raise
+            result.refuse(range(len(chain.folds)), error)
+        return result.arrays()
+
+    def _with_rows(
+        self, chain: Chain, result: ChainResult, neighbour: Neighbour | None, end: float | None
+    ) -> None:
+        model = self.setting.models[chain.model]
+        head = self.setting.heads[chain.head]
+        if head is None:
+            rows = self._find_shared(model, chain.head)
+            self._solve(ChainSolver(self.setting, chain, model, rows, neighbour, end), result)
+            return
+        (fold,) = chain.folds
+        size = self.setting.data.fold_bytes(fold)
+
+        def make() -> SearchRows:
+            rows = fold_rows(self.setting.data, head, self.setting.last, model.estimator, fold)
+            rows.shelf = Shelf(size)
+            return self._with_products(rows, chain.head)
+
+        def solve(rows: SearchRows) -> None:
+            self._solve(ChainSolver(self.setting, chain, model, rows, neighbour, end), result)
+
+        self._folds.use((chain.head, fold), size, make, solve)
+
+    def _find_shared(self, model: Model, head: int) -> SearchRows:
+        with self._lock:
+            if self._shared is None:
+                rows = shared_rows(self.setting.data, model.estimator)
+                self._shared = self._with_products(rows, head)
+            return self._shared
+
+    def _with_products(self, rows: SearchRows, head: int) -> SearchRows:
+        """Distances or dot products are kept where more than one kernel is made of them."""
+        models = [model for model in self.setting.models if model.head == head]
+        is_scaled = any(has_own_kernels(model.estimator) for model in models)
+        n_kernels = len({model.kernel for model in models})
+        if n_kernels > 1 or (is_scaled and len(rows.splits) > 1):
+            rows.keep_products()
+        return rows
+
+    def _solve(self, solver: ChainSolver, result: ChainResult) -> None:
+        rows, model, sets = solver.rows, solver.model, solver.sets
+        good = [h for h, number in enumerate(solver.local) if number not in sets.errors]
+        for h, number in enumerate(solver.local):
+            if number in sets.errors:
+                if self.setting.judge.error_score == "raise":
+                    raise sets.errors[number]
+                result.refuse([h], sets.errors[number])
+        if not good:
+            return
+        gamma, kernel = rows.kernel_of(model, solver.local[good[0]])
+        tol = model.estimator.tol
+        begin = time.perf_counter()
+
+        def solve(view: Any) -> None:
+            solver.solve(view, good, result)
+            score_time = solver.score(gamma, kernel, good, result)
+            result.share_time(time.perf_counter() - begin - score_time)
+            if solver.is_interrupted:
+                interrupt = KeyboardInterrupt()
+                interrupt.partial = result.arrays()  # type: ignore[attr-defined]
+                raise interrupt
+
+        rows.shelf.use(
+            # Problems on a device take room as well: there every model is counted.
+            (kernel.key, tol < 1e-5, solver.chain.model if self.n_threads else None),
+            rows.job_bytes(tol, len(solver.chain.steps)),
+            lambda: rows.store.view(kernel, tol=tol),
+            solve,
+        )
+
+
+def restore(setting: Setting, token: str) -> SearchWork:
+    """The work that this process already has, with its kernels, or a new one."""
+    global _resident
+    with _resident_lock:
+        if _resident is None or _resident.token != token:
+            _resident = SearchWork(setting, token)
+        return _resident

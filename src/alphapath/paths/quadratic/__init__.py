@@ -1,0 +1,1 @@
+"""The exact path over lambda of quadratic losses."""

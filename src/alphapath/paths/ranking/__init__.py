@@ -1,0 +1,1 @@
+"""Exact paths of ranking models, and NDCG along them."""

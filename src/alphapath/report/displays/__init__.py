@@ -1,0 +1,1 @@
+"""Pictures by matplotlib, with the interface of scikit-learn's displays."""

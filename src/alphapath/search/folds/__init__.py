@@ -1,0 +1,1 @@
+"""Folds of one problem: which fold starts from which solution, and the run over them."""

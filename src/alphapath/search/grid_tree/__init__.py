@@ -1,0 +1,1 @@
+"""Trees over the nodes of a grid, and chains of solves along them."""

@@ -1,0 +1,1 @@
+"""Solvers of box-constrained duals: one problem, one start, one solution."""

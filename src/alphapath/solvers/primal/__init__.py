@@ -1,0 +1,1 @@
+"""Solvers of linear models in the primal: margins of all rows, one weight vector."""

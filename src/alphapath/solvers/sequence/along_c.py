@@ -1,0 +1,83 @@
+"""One problem at many C: weights growing by factors, each solve begun from the last."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...problem.box_problem import Problem
+from ...problem.limits import Limits
+from ...problem.steps import Steps
+from .sequence import SequenceSolution, solve_sequence
+
+#: What `seeding` may be: the rule along C, nothing, or one seed for all.
+CHAIN_SEEDS = {
+    "auto": "climb",
+    "none": "cold",
+    "keep": "keep",
+    "lift": "lift",
+    "scale": "scale",
+}
+
+
+def solve_chain(
+    problem: Problem,
+    factors: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    seeding: str = "auto",
+    total_time_limit: float | None = None,
+    **limits: float | bool | None,
+) -> SequenceSolution:
+    """Solve `problem` with its weights times each of `factors`, in one native call.
+
+    With `weights`, one chain for each of its rows (the folds, say), one after the other: step
+    `row * len(factors) + k` has the weights `factors[k] * weights[row]`.
+
+    Parameters
+    ----------
+    problem : Problem
+        With the weights of factor 1; an instance of weight 0 is held out.
+    factors : array of shape (m,)
+        Positive; ascending is cheapest.
+    weights : array of shape (n_rows, n) or None
+        None: the weights of `problem`, one chain.
+    seeding : {"auto", "none", "keep", "lift", "scale"}
+        "auto" keeps beta where no instance is at its bound, else lifts the bounded instances or
+        scales all, by how many they are.
+    total_time_limit : float or None
+        Seconds for the whole chain; steps that it cuts are not in the result.
+    **limits
+        tol, max_iter, time_limit (seconds of each solve) and free_set.
+
+    Returns
+    -------
+    SequenceSolution
+
+    Examples
+    --------
+    >>> chain = solve_chain(problem, 2.0 ** np.arange(-5, 16, 2))    # doctest: +SKIP
+    >>> chain.decision_values[:, held_out]                          # doctest: +SKIP
+    """
+    values = np.ascontiguousarray(factors, dtype=np.float64)
+    if values.ndim != 1 or not (np.isfinite(values) & (values > 0.0)).all():
+        raise ValueError(f"factors is {factors!r}; it must be a list of positive numbers.")
+    if seeding not in CHAIN_SEEDS:
+        raise ValueError(f"seeding is {seeding!r}; it must be one of {', '.join(CHAIN_SEEDS)}.")
+    rows = problem.weights[None, :] if weights is None else np.asarray(weights, dtype=np.float64)
+    n_rows, m = len(rows), len(values)
+    parents = np.arange(n_rows * m) - 1
+    parents[::m] = -1
+    steps = Steps(
+        np.repeat(np.arange(n_rows), m),
+        np.tile(values, n_rows),
+        parents,
+        [CHAIN_SEEDS[seeding]] * (n_rows * m),
+    )
+    return solve_sequence(
+        problem,
+        rows,
+        steps,
+        limits=Limits(**limits),  # type: ignore[arg-type]
+        total_time_limit=total_time_limit,
+    )

@@ -1,0 +1,232 @@
+"""A sequence of problems that differ in their weights, solved in one native call.
+
+    step k:  the problem with weights  c_k = factors[k] * weights[rows[k]]
+
+Each step begins from an earlier one, its parent, by a seed that the native core makes without a
+kernel row where it can: for folds and for values of C, the time between two solves would otherwise
+be longer than the solves. See cpp/src/sequence/sequence.cpp.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ... import _core
+from ...gpu.batch import Plan
+from ...problem.box_problem import FloatArray, Problem
+from ...problem.limits import Limits
+from ...problem.solution import Info, Solution, Status
+from ...problem.steps import SEED_NAMES, Known, Steps
+from ..device import is_on_device, solve_steps
+from ..native import require_equality, require_no_ridge, single_threaded, solve_options
+from ..precision import TwoPasses, is_rounded
+
+COUNTS = ("n_iter", "n_free_set_solves", "n_bound_hits", "n_refreshes")
+
+#: What Info takes of the columns as it is.
+TOLD = (*COUNTS, "objective", "duality_gap", "kkt_violation", "seed_time", "solve_time")
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceSolution:
+    """The solutions of the first `len(self)` steps (fewer where a limit or Ctrl-C ended it).
+
+    Attributes of shape (n_solved,): bias, objective, duality_gap, kkt_violation, n_free (instances
+    inside their boxes), status, n_iter, n_free_set_solves, n_bound_hits, n_refreshes, seed (names),
+    seed_time and solve_time; of shape (n_solved, n): beta and gradient. `self[k]` is the Solution
+    of step k.
+    """
+
+    problem: Problem
+    weights: FloatArray
+    steps: Steps
+    columns: dict[str, Any]
+    is_interrupted: bool
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["columns"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __len__(self) -> int:
+        return len(self.columns["bias"])
+
+    @cached_property
+    def seed(self) -> tuple[str, ...]:
+        """The seed that each step began from."""
+        return tuple(SEED_NAMES[number] for number in self.columns["seed"].astype(int))
+
+    @cached_property
+    def status(self) -> tuple[Status, ...]:
+        """How each solve ended."""
+        return tuple(Status(number) for number in self.columns["status"].astype(int))
+
+    @cached_property
+    def decision_values(self) -> FloatArray:
+        """K beta + bias of each step on all n instances, held-out ones included."""
+        return self.values_at(np.arange(self.problem.n))
+
+    def values_at(self, rows: Any, steps: slice = slice(None)) -> FloatArray:
+        """K beta + bias of some steps on some instances, of shape (n_steps, n_rows).
+
+        The same bits for equal rows of the kernel.
+        """
+        bias = self.bias[steps]
+        values = self._products_at(steps, rows).reshape(bias.size, len(rows))
+        values += bias[:, None]
+        return values
+
+    def values_of_parts(self, rows: Any, sizes: Any, steps: slice) -> FloatArray:
+        """The same where each step has rows of its own, `sizes` of them, one after the other."""
+        values = self._products_at(steps, rows, np.cumsum(sizes))
+        values += np.repeat(self.bias[steps], sizes)
+        return values
+
+    def _products_at(self, steps: slice, rows: Any, ends: Any = ()) -> FloatArray:
+        view: Any = self.problem.kernel
+        gradient, beta = self.gradient[steps], self.beta[steps]
+        sizes = self._sizes[steps]
+        return np.asarray(view.products_at(gradient, self.problem.targets, beta, sizes, rows, ends))
+
+    @cached_property
+    def _sizes(self) -> FloatArray:
+        """`Problem.box_size` of each step, and the growth of its factor along the sequence."""
+        factors = np.asarray(self.steps.factors)
+        box = self.weights.sum(axis=1)[self.steps.rows] * factors
+        return np.stack([box, factors / factors.min()], axis=1)
+
+    def __getitem__(self, k: int) -> Solution:
+        weights = self.steps.factors[k] * self.weights[self.steps.rows[k]]
+        return self.solution_of(k, self.problem.with_weights(weights))
+
+    def solution_of(self, k: int, problem: Problem) -> Solution:
+        """The Solution of step k, for a caller who has its Problem."""
+        bias = float(self.bias[k])
+        return Solution(problem, self.beta[k], self.gradient[k], bias, self.info_of(k))
+
+    def info_of(self, k: int) -> Info:
+        """How step k went."""
+        told = {name: self.columns[name].item(k) for name in TOLD}
+        return Info(**told, status=self.status[k], seed=self.seed[k])
+
+
+def make_workspace(problem: Problem) -> _core.SequenceWorkspace | None:
+    """What calls of solve_sequence on the kernel of `problem` can share; None on a device."""
+    view: Any = problem.kernel
+    return None if is_on_device(problem) else _core.SequenceWorkspace(view.gram)
+
+
+def solve_sequence(
+    problem: Problem,
+    weights: ArrayLike,
+    steps: Steps,
+    *,
+    limits: Limits,
+    known: Sequence[Known] = (),
+    total_time_limit: float | None = None,
+    workspace: _core.SequenceWorkspace | None = None,
+    n_threads: int = 1,
+) -> SequenceSolution:
+    """Solve `problem` under other weights, step by step.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its weights only say which instances the steps are about: rows are copied for them at once.
+    weights : array of shape (n_rows, n)
+    steps : Steps
+    limits : Limits
+        Of each solve.
+    known : sequence of Known
+        Solutions of the same family that steps may begin from.
+    total_time_limit : float or None
+        Seconds for all steps together.
+    workspace : SequenceWorkspace or None
+        Of this kernel's matrix: what earlier calls made need not be made again.
+    n_threads : int
+        For steps that do not wait for each other; the result does not depend on it.
+
+    Examples
+    --------
+    >>> chain = solve_sequence(problem, weights, steps, limits=Limits())    # doctest: +SKIP
+    """
+    require_equality(problem, has_equality=True, solver="sequence", instead="coordinate")
+    require_no_ridge(problem, solver="sequence")
+    rows = np.ascontiguousarray(weights, dtype=np.float64)
+    n_known = len(known)
+    if is_on_device(problem):
+        own = np.where(steps.parents >= n_known, steps.parents - n_known, -1)
+        plan = Plan(np.asarray(steps.rows), np.asarray(steps.factors), own)
+        found, is_cut = solve_steps(problem, rows, plan, limits, total_time_limit)
+        return SequenceSolution(problem, rows, steps, found, is_cut)
+
+    def solve(on: Problem, some: Steps, begins: Sequence[Known], seconds: float | None) -> Any:
+        own = workspace if on is problem else None
+        return solve_steps_on(on, rows, some, begins, limits, seconds, own, n_threads)
+
+    begin = time.perf_counter()
+    with single_threaded():
+        if is_rounded(problem.kernel):
+            passes = TwoPasses(problem, rows, steps, known, limits.tol, solve)
+            columns = passes.run(total_time_limit)
+        else:
+            columns = solve(problem, steps, known, total_time_limit)
+    for array in columns.values():
+        array.flags.writeable = False
+    for name in COUNTS:
+        columns[name] = columns[name].astype(np.int64)
+    n_solved = len(columns["bias"])
+    is_late = total_time_limit is not None and time.perf_counter() - begin >= total_time_limit
+    return SequenceSolution(problem, rows, steps, columns, n_solved < len(steps) and not is_late)
+
+
+def solve_steps_on(
+    problem: Problem,
+    rows: FloatArray,
+    steps: Steps,
+    known: Sequence[Known],
+    limits: Limits,
+    seconds: float | None,
+    workspace: _core.SequenceWorkspace | None,
+    n_threads: int = 1,
+) -> dict[str, Any]:
+    """The columns of steps on the kernel of `problem`; see cpp/src/sequence.cpp."""
+    view: Any = problem.kernel
+    n_known, n = len(known), problem.n
+    # Weights that no row has are rows of their own.
+    others = [i for i, parent in enumerate(known) if parent.row < 0]
+    all_rows = np.concatenate([rows, *(known[i].weights[None, :] for i in others)])
+    known_rows = np.array([parent.row for parent in known], dtype=np.int64)
+    known_rows[others] = len(rows) + np.arange(len(others))
+    family = _core.Family(
+        view.gram,
+        problem.targets,
+        problem.lower_scale,
+        problem.upper_scale,
+        all_rows,
+        problem.epsilon,
+        problem.total_share,
+        problem.weights,
+    )
+    columns: dict[str, Any] = _core.solve_sequence(
+        family,
+        np.concatenate([known_rows, steps.rows]).astype(np.int64),
+        np.concatenate([[parent.factor for parent in known], steps.factors]),
+        np.concatenate([np.full(n_known, -1), steps.parents]).astype(np.int64),
+        np.array([0] * n_known + [SEED_NAMES.index(name) for name in steps.seeds]),
+        np.array([parent.beta for parent in known]).reshape(n_known, n),
+        np.array([parent.gradient for parent in known]).reshape(n_known, n),
+        solve_options(limits, view.spare_bytes),
+        0.0 if seconds is None else float(seconds),
+        workspace,
+        n_threads,
+    )
+    return columns

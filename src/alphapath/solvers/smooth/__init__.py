@@ -1,0 +1,1 @@
+"""Newton's method for smooth SVMs, and what it gives for removed instances."""
