@@ -223,6 +223,7 @@ void bind_walker(nb::module_& m) {
                    [](const HeldWalker& self) { return self.walker.past_rounding(); })
       .def_prop_ro("rounding_floor",
                    [](const HeldWalker& self) { return self.walker.rounding_floor(); })
+      .def_prop_ro("imbalance", [](HeldWalker& self) { return self.walker.imbalance(); })
       .def_prop_ro("target_scale",
                    [](const HeldWalker& self) { return self.walker.target_scale(); })
       .def_prop_ro("counts", [](const HeldWalker& self) { return self.walker.counts(); })

@@ -245,10 +245,11 @@ void PathWalker::take_over(PathWalker& part) {
   }
   n_moving_ = part.n_moving_;
   rates_size_ = part.rates_size_;
-  if (n_moving_ == 0)
-    std::fill(h_.begin(), h_.end(), 0.0);
-  else
+  largest_rates_ = part.largest_rates_;
+  if (!stand_still()) {
     multiply_add(kernel_, changed, by, std::span(h_).first(n_));
+    renew_rates();
+  }
   std::vector<std::uint32_t> members;
   for (const std::uint32_t k : part.members_)
     members.push_back(which[k]);

@@ -51,6 +51,7 @@ PathWalker::PathWalker(const PathWalker& all, NearKernel& kernel)
   sigma_ = all.sigma_;
   scale_ = all.scale_;
   rates_size_ = all.rates_size_;
+  largest_rates_ = all.largest_rates_;
   target_scale_ = all.target_scale_;
   has_return_ = all.has_return_;
   n_idle_ = all.n_idle_;

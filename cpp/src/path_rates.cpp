@@ -8,6 +8,14 @@
 
 namespace alphapath {
 
+namespace {
+
+// h is computed anew where rates have fallen below this share of what went through it: the rounding
+// of large rates that are gone would move everybody along small ones that are left.
+constexpr double least_share = 1.0 / 16;
+
+} // namespace
+
 /// Returns by how much the rate changed, which the factor's right-hand side does not know yet.
 double PathWalker::set_rate(std::size_t i, double rate) {
   const double change = count_rate(i, rate);
@@ -16,6 +24,7 @@ double PathWalker::set_rate(std::size_t i, double rate) {
   const KernelRow pin = kernel_.row(i);
   const double* row = static_cast<const double*>(pin.data);
   add_rows<double>(&row, &change, 1, width_, h_.data());
+  renew_rates();
   return change;
 }
 
@@ -31,8 +40,20 @@ void PathWalker::set_rates(std::span<const std::size_t> instances, std::span<con
   for (std::size_t k = 0; k < instances.size(); ++k)
     changes.push_back(count_rate(instances[k], rates[k]));
   is_carried_ = false;
-  if (!stand_still())
-    multiply_add(kernel_, instances, changes, std::span(h_).first(n_));
+  if (stand_still())
+    return;
+  multiply_add(kernel_, instances, changes, std::span(h_).first(n_));
+  renew_rates();
+}
+
+/// h without the rounding of rates that are gone. A part does not know all rates: its walk ends.
+void PathWalker::renew_rates() {
+  if (rates_size_ >= least_share * largest_rates_)
+    return;
+  if (near_kernel_ != nullptr)
+    needs_all_ = true;
+  else
+    multiply_rates();
 }
 
 /// Takes note of a rate; what it adds to the present one is still to go into h.
@@ -43,6 +64,7 @@ double PathWalker::count_rate(std::size_t i, double rate) {
   n_moving_ += static_cast<std::size_t>(rate != 0);
   n_moving_ -= static_cast<std::size_t>(rate_[i] != 0);
   rates_size_ += std::abs(rate) - std::abs(rate_[i]);
+  largest_rates_ = std::max(largest_rates_, rates_size_);
   rate_[i] = rate;
   return change;
 }
@@ -51,7 +73,7 @@ double PathWalker::count_rate(std::size_t i, double rate) {
 bool PathWalker::stand_still() {
   if (n_moving_ > 0)
     return false;
-  rates_size_ = 0;
+  rates_size_ = largest_rates_ = 0;
   is_carried_ = false;
   std::fill(h_.begin(), h_.end(), 0.0);
   return true;
@@ -75,6 +97,7 @@ void PathWalker::multiply_rates() {
       rates_size_ += std::abs(rate_[i]);
     }
   n_moving_ = moving.size();
+  largest_rates_ = rates_size_;
   is_carried_ = false;
   std::fill(h_.begin(), h_.end(), 0.0);
   multiply_add(kernel_, moving, rates, std::span(h_).first(n_));
@@ -105,7 +128,7 @@ bool PathWalker::scale_rates() {
   if (2 * others.size() >= n_moving)
     return false;
   n_moving_ = n_moving;
-  rates_size_ = size;
+  rates_size_ = largest_rates_ = size;
   is_carried_ = false;
   for (std::size_t i = 0; i < width_; ++i)
     h_[i] = scale * last_h_[i];

@@ -47,6 +47,7 @@ PathStatus PathWalker::build_factor() {
     for (std::size_t r = c; r < m; ++r)
       out[r] = block_value(row_of(c), members_[c], members_[r]);
   });
+  is_definite_ = is_sound;
   if (is_sound)
     return PathStatus::arrived;
   // Some depend on others: one by one, and those that do move to a bound.
@@ -60,6 +61,7 @@ PathStatus PathWalker::build_factor() {
     if (status != PathStatus::arrived)
       return status;
   }
+  is_definite_ = true;
   updates_at_refresh_ = counts_.n_updates;
   return PathStatus::arrived;
 }
@@ -118,6 +120,16 @@ double PathWalker::rounding_floor() const {
   for (const double b : beta_)
     size += std::abs(b);
   return 1e-15 * scale_ * size + 1e-14 * target_scale_;
+}
+
+double PathWalker::imbalance() {
+  settle_betas();
+  double sum = 0, size = 0;
+  for (const double b : beta_) {
+    sum += b;
+    size += std::abs(b);
+  }
+  return size > 0 ? std::abs(sum) / size : 0.0;
 }
 
 double PathWalker::past_rounding() const {

@@ -136,7 +136,7 @@ PathStatus PathWalker::start(std::span<const double> beta, std::span<const doubl
   std::fill(rate_.begin(), rate_.end(), 0.0);
   std::fill(h_.begin(), h_.end(), 0.0);
   std::fill(return_.begin(), return_.end(), 0.0);
-  rates_size_ = 0;
+  rates_size_ = largest_rates_ = 0;
   n_moving_ = 0;
   has_return_ = false;
   has_moving_bounds_ = false;
@@ -241,9 +241,9 @@ void PathWalker::drive(std::span<const std::size_t> adds, std::span<const double
   }
   for (const std::size_t i : removes) {
     settle_beta(i);
-    if (place_[i] == Place::margin)
-      take_out(static_cast<std::size_t>(std::find(members_.begin(), members_.end(), i) -
-                                        members_.begin()));
+    const auto at = std::find(members_.begin(), members_.end(), i);
+    if (at != members_.end()) // without a factor not all on the margin are members
+      take_out(static_cast<std::size_t>(at - members_.begin()));
     c0_[i] = dc_[i] = drive_end_[i] = 0;
     set_place(i, beta_[i] == 0 ? Place::absent : Place::driven);
     move(i, -beta_[i] / time);

@@ -183,6 +183,8 @@ PathStatus PathWalker::walk(double to, std::int64_t max_events, Watch& watch) {
 
 PathStatus PathWalker::walk_past(std::span<const double> stops, std::int64_t events_alone,
                                  std::int64_t max_events, Watch& watch) {
+  if (!is_definite_)
+    return PathStatus::not_definite;
   const std::int64_t n_before = counts_.n_events;
   double to = walk_end_ = stops.front();
   n_idle_ = 0;

@@ -101,6 +101,8 @@ public:
   /// What residuals may have lost, since they were computed, to betas that moved on.
   double past_rounding() const;
   double target_scale() const { return target_scale_; }
+  /// By how much sum(beta) is off 0, relative to sum(|beta|).
+  double imbalance();
   /// Of the present solution, by the residuals as they are.
   Quality measure();
   const PathCounts& counts() const { return counts_; }
@@ -233,6 +235,7 @@ private:
   double carried_shift(std::size_t i, double change) const;
   void set_rates(std::span<const std::size_t> instances, std::span<const double> rates);
   double count_rate(std::size_t i, double rate);
+  void renew_rates();
   bool stand_still();
   void keep_rates();
   void multiply_rates();
@@ -303,11 +306,13 @@ private:
   double tau_ = 0, walk_end_ = 0, bias_ = 0, dbias_ = 0;
   double drive_begin_ = 0; // tau where driving began
   double sum_return_ = 0;  // rate at which a defect of sum(beta) is returned
+  double largest_rates_ = 0; // that rates_size_ was since h was computed
   double sigma_ = 0, scale_ = 0, rates_size_ = 0, direction_size_ = 0, noise_ = 0, beta_noise_ = 0,
          residual_noise_ = 0;
   double target_scale_ = 1;
   simd::Crossing crossing_{}; // of the direction
   bool has_return_ = false, needs_correction_ = false, has_moving_bounds_ = false;
+  bool is_definite_ = true; // else the margin set has no factor, and no walk begins
   // Whether the factor carries the right-hand side of the present rates, and since how many turns.
   bool is_carried_ = false;
   int n_carried_ = 0;

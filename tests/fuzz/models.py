@@ -43,15 +43,20 @@ def gamma_of(rows: Rows) -> float:
 
 
 def class_duals(
-    rows: Rows, K: LongArray, error: float, class_weight: Any = None
+    rows: Rows, K: LongArray, error: float, class_weight: Any = None, classes: Any = None
 ) -> Iterator[tuple[NDArray[np.intp], Dual]]:
-    """The members and the problem of each pair of classes, in the order of `intercept_`."""
-    classes, codes = np.unique(np.asarray(rows.y), return_inverse=True)
+    """The members and the problem of each pair of classes, in the order of `intercept_`.
+
+    `classes` are those that the model knows, if not all of them have rows.
+    """
+    classes = np.unique(np.asarray(rows.y)) if classes is None else classes
+    codes = np.searchsorted(classes, np.asarray(rows.y))
     weights = rows.unit_weights
     scale = np.ones(len(classes))
     if isinstance(class_weight, str):
-        counts = np.bincount(codes, weights=weights)
-        scale = weights.sum() / (len(classes) * counts)
+        counts = np.bincount(codes, weights=weights, minlength=len(classes))
+        with np.errstate(divide="ignore"):  # of a class without rows
+            scale = weights.sum() / (np.count_nonzero(counts) * counts)
     elif class_weight is not None:
         scale = np.array([class_weight.get(label, 1.0) for label in classes.tolist()])
     c = rows.C * scale[codes] * weights

@@ -36,6 +36,8 @@ ROUNDING = 4.0
 TOO_MUCH = 1e-3
 #: What the solver is asked for before a walk takes over.
 ENTRY_TOL = 1e-5
+#: The share of |beta| by which their sum may be off 0. Those that went may have left more.
+BALANCED = 1e-12
 #: How often the way from a moved target back to the true one is repeated.
 N_CORRECTIONS = 3
 #: Steps after which residuals are recomputed; each adds one rounding to them.
@@ -194,7 +196,8 @@ class Walker:
             raise KeyboardInterrupt
         native = self.native
         is_recent = native.counts.n_steps - self._n_checked <= STEPS_ALONE
-        if status is PathStatus.ARRIVED and is_recent and self.is_exact(native.past_rounding):
+        is_arrived = status is PathStatus.ARRIVED and is_recent
+        if is_arrived and self.is_balanced and self.is_exact(native.past_rounding):
             return
         self.confirm(status)
 
@@ -206,15 +209,18 @@ class Walker:
         for _ in range(N_CORRECTIONS):
             if status is not PathStatus.ARRIVED:
                 break
-            if self.is_exact(native.refresh()):
+            if self.is_exact(native.refresh()) and self.is_balanced:
                 return
             native.aim(self.weights, zeros, 0.0)
             status = PathStatus(native.walk(1.0, self.max_events))
-        if status is PathStatus.ARRIVED and self.is_exact(native.refresh()):
+        if status is PathStatus.ARRIVED and self.is_exact(native.refresh()) and self.is_balanced:
             return
-        self.n_fallbacks += 1
-        self._n_checked = -STEPS_ALONE - 1
-        self._solve_from(native.beta(), EXACT * self.native.target_scale)
+        self._leave_to_solver()
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether betas sum to 0, to the rounding of those of the present."""
+        return not self.has_equality or bool(self.native.imbalance <= BALANCED)
 
     def is_exact(self, violation: float) -> bool:
         """Whether a violation is no more than rounding leaves."""
@@ -229,8 +235,11 @@ class Walker:
             raise KeyboardInterrupt
         self.begin(solution.beta)
 
-    def _solve_from(self, beta: FloatArray, tol: float) -> None:
+    def _leave_to_solver(self) -> None:
         """What the solver reaches from here; the walker goes on from that."""
+        self.n_fallbacks += 1
+        self._n_checked = -STEPS_ALONE - 1
+        beta, tol = self.native.beta(), EXACT * self.native.target_scale
         problem = self.problem
         start = None
         if np.isfinite(beta).all():
