@@ -301,6 +301,7 @@ void PathWalker::arrive() {
       beta_[i] = 0;
       set_place(i, Place::absent);
     }
+  measure_scales();
 }
 
 } // namespace alphapath

@@ -60,12 +60,17 @@ void PathWalker::define(std::span<const std::size_t> instances, std::span<const 
     const double* row = static_cast<const double*>(pin.data);
     e_[i] = std::inner_product(beta_.begin(), beta_.end(), row, e_[i]);
   }
+}
+
+/// What rounding is relative to: of the instances that are present alone.
+void PathWalker::measure_scales() {
   target_scale_ = 0;
   scale_ = 0;
-  for (std::size_t i = 0; i < n_; ++i) {
-    target_scale_ = std::max(target_scale_, std::abs(target_[i]));
-    scale_ = std::max(scale_, std::abs(kernel_.diagonal()[i] - 2 * origin_[i]));
-  }
+  for (std::size_t i = 0; i < n_; ++i)
+    if (place_[i] != Place::absent) {
+      target_scale_ = std::max(target_scale_, std::abs(target_[i]));
+      scale_ = std::max(scale_, std::abs(kernel_.diagonal()[i] - 2 * origin_[i]));
+    }
   if (target_scale_ == 0)
     target_scale_ = 1;
 }
@@ -115,12 +120,9 @@ void PathWalker::choose_origin() {
   }
   double sum = 0;
   std::size_t n_used = 0;
-  scale_ = 0;
   for (std::size_t i = 0; i < n_; ++i) {
-    const double own = kernel_.diagonal()[i] - 2 * origin_[i];
-    scale_ = std::max(scale_, own);
     if (place_[i] != Place::absent) {
-      sum += own;
+      sum += kernel_.diagonal()[i] - 2 * origin_[i];
       ++n_used;
     }
   }
@@ -163,6 +165,7 @@ PathStatus PathWalker::start(std::span<const double> beta, std::span<const doubl
     }
   }
   choose_origin();
+  measure_scales();
   const PathStatus status = build_factor();
   compute_residuals();
   needs_correction_ = true;
@@ -189,6 +192,7 @@ void PathWalker::aim(std::span<const double> c0, std::span<const double> dc, dou
     else if (place_[i] == Place::below)
       rate_[i] = lower_scale_[i] * dc[i];
   }
+  measure_scales();
   if (!has_moving_bounds_ || !scale_rates())
     multiply_rates();
 }
@@ -250,6 +254,7 @@ void PathWalker::drive(std::span<const std::size_t> adds, std::span<const double
     if (beta_[i] != 0)
       driven_.push_back(i);
   }
+  measure_scales();
   set_rates(moved, rates);
 }
 

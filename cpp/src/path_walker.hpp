@@ -229,6 +229,7 @@ private:
   // path_start.cpp
   void set_place(std::size_t i, Place place);
   void choose_origin();
+  void measure_scales();
 
   // path_rates.cpp
   double set_rate(std::size_t i, double rate);
@@ -253,7 +254,8 @@ private:
   double bounded_beta(std::size_t i, Place place, double tau) const;
   void settle_beta(std::size_t i);
   void settle_betas();
-  void finish_betas();
+  double finish_betas();
+  double root_of(std::size_t i) const;
   Boxed boxed(std::size_t i) const;
   BoxRounding rounding_of_betas() const;
 

@@ -55,8 +55,8 @@ def class_duals(
     scale = np.ones(len(classes))
     if isinstance(class_weight, str):
         counts = np.bincount(codes, weights=weights, minlength=len(classes))
-        with np.errstate(divide="ignore"):  # of a class without rows
-            scale = weights.sum() / (np.count_nonzero(counts) * counts)
+        used = counts > 0.0  # an update may leave a class without rows
+        scale[used] = weights.sum() / (np.count_nonzero(used) * counts[used])
     elif class_weight is not None:
         scale = np.array([class_weight.get(label, 1.0) for label in classes.tolist()])
     c = rows.C * scale[codes] * weights

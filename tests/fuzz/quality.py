@@ -5,9 +5,10 @@
 The violation is that of LIBSVM's stopping rule. What it can not go below is the rounding of the
 gradient, stated by `Quality.floor`:
 
-    ULPS eps (E sum_j |beta_j| max_i |K_ij| + max |r| + |bias|)
+    ULPS eps (E sum_j |beta_j| max_i |K_ij| + F sum_j |beta_j| + max |r| + |bias|)
 
-with E the error of one kernel value in units of eps (`KernelChoice.rounding`): a solver in double
+with E the error of one kernel value in units of eps (`KernelChoice.rounding`) and F `coarse` of the
+problem, mostly 0: a solver in double
 sees kernel values and their sum no better than that, and moves no beta by less than its last bit.
 """
 
@@ -33,7 +34,8 @@ LongArray = NDArray[np.longdouble]
 class Dual:
     """One problem, as plain numbers: what the model's definition says, not what the library does.
 
-    `error` is that of a kernel value in units of eps.
+    `error` is that of a kernel value in units of eps; `coarse` is what a unit of |beta| adds to the
+    rounding of all slopes, in units of eps, where K is made of larger values (differences of pairs).
     """
 
     K: LongArray
@@ -44,6 +46,7 @@ class Dual:
     total: float | None = 0.0
     ridge: FloatArray | None = None
     error: float = 8.0
+    coarse: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,8 @@ def measure(problem: Dual, beta: FloatArray, bias: float | None = None) -> Quali
     size = np.abs(beta) @ np.abs(problem.K).max(axis=0, initial=0.0).astype(float)
     if problem.ridge is not None:
         size += float(np.abs(problem.ridge * beta).max(initial=0.0))
-    floor = ULPS * EPS * (problem.error * size + np.abs(problem.targets).max() + eps + abs(used))
+    size = problem.error * size + problem.coarse * float(np.abs(beta).sum())
+    floor = ULPS * EPS * (size + np.abs(problem.targets).max() + eps + abs(used))
     slope = gradient + used
     if problem.ridge is not None:
         slope = slope - problem.ridge * beta

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from ..kernels import PairView
+from ..kernels.rows import as_rows
 from ..problem import FloatArray
 from ..solution import Solution, Status, make_solution
 from ..solvers import pairs
@@ -54,7 +55,7 @@ class RankPath(Path):
 
     def decision_function(self, X: Any, t: float) -> FloatArray:
         """Scores of the rows of X by the model at t."""
-        return self.scores_of(X, self.beta_at(t))
+        return self.scores_of(as_rows(X), self.beta_at(t))
 
     def scores_of(self, X: Any, beta: FloatArray) -> FloatArray:
         """Scores of the rows of X by the model with this beta."""
@@ -82,7 +83,8 @@ class RankPath(Path):
         k : int or None
             Positions that count; None for all.
         """
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        X = as_rows(X)
+        n = X.shape[0]
         relevance = check_relevance(y, n)
         recorder = NdcgRecorder(relevance, read_queries(n, qid, group), k)
         bounds = np.append(self.pieces["tau"], self.end)

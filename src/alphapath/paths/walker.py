@@ -239,12 +239,14 @@ class Walker:
         """What the solver reaches from here; the walker goes on from that."""
         self.n_fallbacks += 1
         self._n_checked = -STEPS_ALONE - 1
-        beta, tol = self.native.beta(), EXACT * self.native.target_scale
+        beta = self.native.beta()
+        # Beyond rounding it would go on for ever.
+        tol = max(EXACT * self.native.target_scale, ROUNDING * self.native.rounding_floor, 1e-9)
         problem = self.problem
         start = None
         if np.isfinite(beta).all():
             start = Start(make_feasible(beta, problem.lower, problem.upper, self.has_equality))
-        solution = smo.solve(problem, start, tol=max(tol, 1e-9))
+        solution = smo.solve(problem, start, tol=tol)
         if solution.info.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         self.native.start(solution.beta, self.weights)
@@ -257,15 +259,20 @@ class Walker:
         gradient = native.residuals()
         gradient -= native.bias
         if self.has_equality:
-            gradient += float(self.view.gram.offset() @ beta)
+            offset = self.view.gram.offset()
+            gradient += float(offset @ beta) + offset * float(beta.sum())
         beta.flags.writeable = gradient.flags.writeable = False
         bias, info = self.describe(work)
         return Solution(problem, beta, gradient, bias, info)
 
-    def describe(self, work: Work) -> tuple[float, Info]:
-        """(bias, quality of the present solution and the work that it took)."""
+    def describe(self, work: Work, tol: float | None = None) -> tuple[float, Info]:
+        """(bias, quality of the present solution and the work that it took).
+
+        Solved is what has a violation of at most `tol`, else of TOO_MUCH of the targets.
+        """
         bias, objective, gap, violation, rounding = self.native.quality()
-        status, violation = judge(violation, rounding, self.native.target_scale)
+        limit = TOO_MUCH * self.native.target_scale if tol is None else tol
+        status, violation = judge_by(violation, rounding, limit)
         return bias, Info(status, objective, gap, violation, **work.as_fields())
 
 
