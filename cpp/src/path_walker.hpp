@@ -207,6 +207,7 @@ private:
   // path_moves.cpp
   PathStatus enter(std::size_t i, bool at_hi);
   PathStatus insert(std::size_t i, bool goes_up, double change);
+  bool is_null_balanced(double own) const;
   bool exchange(std::size_t i, const double* row, bool goes_up);
   void recentre_bias();
   void settle_at_bound(std::size_t i, bool at_upper);

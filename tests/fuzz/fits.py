@@ -111,14 +111,17 @@ def judge(model: Any, rows: Rows, dual: Dual, beta: Any, bias: float, number: in
     found = quality.measure(dual, beta, bias)
     quality.check_feasible(dual, found)
     status = status_of(model, number)
+    # The library takes the largest kernel value for those of all rows: what it calls STALLED may be
+    # nearer than it can tell. Nor can anybody who computes in double where the floor is beyond tol.
+    largest = float(np.abs(dual.K).max(initial=0.0))
+    doubt = max(found.floor, quality.EPS * largest * float(np.linalg.norm(beta)))
     if status == 0:
         found.check(model.tol, f"{type(model).__name__} problem {number}")
-    elif status == 5 and max(found.violation, found.floor) <= model.tol:
-        # With a floor beyond tol nobody who computes in double can tell that it is solved.
+    elif status == 5 and max(found.violation, doubt) <= model.tol:
         raise CaseError(f"STALLED at violation {found.violation:.3g}, tol is {model.tol:g}")
-    elif status == 5 and found.violation > 1e3 * found.floor + 10.0 * model.tol:
+    elif status == 5 and found.violation > 1e3 * doubt + 10.0 * model.tol:
         raise CaseError(
-            f"STALLED at violation {found.violation:.3g}, far above rounding {found.floor:.3g}"
+            f"STALLED at violation {found.violation:.3g}, far above rounding {doubt:.3g}"
         )
     elif status == 4 and rows.kernel.is_convex:
         raise CaseError("STATIONARY: a positive semi-definite kernel was called indefinite")
@@ -155,7 +158,9 @@ def check_info(model: Any, number: int, found: Quality) -> None:
 
 
 def check_values(values: Any, found: Quality) -> None:
-    models.check_agrees(values, found.values, 2.0 * found.floor, "decision values")
+    # Distances are about the mean of the support vectors here, from which a row may be twice as far
+    # as from that of all rows, and the rounding of their squares four times as large.
+    models.check_agrees(values, found.values, 8.0 * found.floor, "decision values")
 
 
 def as_list(found: Any) -> list[Any]:
