@@ -334,6 +334,7 @@ PathStatus PairWalker::start(std::span<const double> beta, std::span<const doubl
   std::fill(dc_.begin(), dc_.end(), 0.0);
   std::fill(return_.begin(), return_.end(), 0.0);
   tau_ = 0;
+  is_aimed_ = false;
   members_.clear();
   std::fill(rates_.begin(), rates_.end(), 0.0);
   rates_size_ = 0;
@@ -358,6 +359,7 @@ PathStatus PairWalker::start(std::span<const double> beta, std::span<const doubl
 
 void PairWalker::aim(std::span<const double> c0, std::span<const double> dc, double from) {
   settle_betas();
+  is_aimed_ = true;
   tau_ = walk_end_ = from;
   std::copy(c0.begin(), c0.end(), c0_.begin());
   std::copy(dc.begin(), dc.end(), dc_.begin());

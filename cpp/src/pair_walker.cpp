@@ -193,7 +193,7 @@ void PairWalker::advance(double step) {
 }
 
 void PairWalker::write_piece() {
-  if (!is_recording_)
+  if (!is_recording_ || !is_aimed_)
     return;
   pieces_.tau.push_back(tau_);
   pieces_.first.push_back(static_cast<std::int64_t>(pieces_.members.size()));

@@ -104,8 +104,14 @@ def check_one(model: Any, rows: Rows, dual: Dual) -> None:
     check_values(values(rows.X), found)
 
 
-def judge(model: Any, rows: Rows, dual: Dual, beta: Any, bias: float, number: int) -> Quality:
-    """Quality from raw data, checked against what the status says."""
+def judge(
+    model: Any, rows: Rows, dual: Dual, beta: Any, bias: float, number: int | None
+) -> Quality:
+    """Quality from raw data, checked against what the status says.
+
+    `number` None: of a ranking, whose descent over pairs may come to a stop far above rounding where
+    a kernel is ill conditioned. That it is not called solved is all there is to check.
+    """
     if not np.isfinite(dual.K).all():
         raise CaseError(f"{type(model).__name__} was fitted on kernel values that are not finite")
     found = quality.measure(dual, beta, bias)
@@ -119,7 +125,7 @@ def judge(model: Any, rows: Rows, dual: Dual, beta: Any, bias: float, number: in
         found.check(model.tol, f"{type(model).__name__} problem {number}")
     elif status == 5 and max(found.violation, doubt) <= model.tol:
         raise CaseError(f"STALLED at violation {found.violation:.3g}, tol is {model.tol:g}")
-    elif status == 5 and found.violation > 1e3 * doubt + 10.0 * model.tol:
+    elif status == 5 and number is not None and found.violation > 1e3 * doubt + 10.0 * model.tol:
         raise CaseError(
             f"STALLED at violation {found.violation:.3g}, far above rounding {doubt:.3g}"
         )
@@ -130,10 +136,10 @@ def judge(model: Any, rows: Rows, dual: Dual, beta: Any, bias: float, number: in
     return found
 
 
-def status_of(model: Any, number: int) -> int:
+def status_of(model: Any, number: int | None) -> int:
     if hasattr(model, "solve_info_"):
         info = model.solve_info_
-        return int((info[number] if isinstance(info, tuple) else info).status)
+        return int((info if number is None else info[number]).status)
     return int(model.fit_status_)
 
 
@@ -158,9 +164,7 @@ def check_info(model: Any, number: int, found: Quality) -> None:
 
 
 def check_values(values: Any, found: Quality) -> None:
-    # Distances are about the mean of the support vectors here, from which a row may be twice as far
-    # as from that of all rows, and the rounding of their squares four times as large.
-    models.check_agrees(values, found.values, 8.0 * found.floor, "decision values")
+    models.check_agrees(values, found.values, 2.0 * found.floor, "decision values")
 
 
 def as_list(found: Any) -> list[Any]:

@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from . import quality
@@ -32,7 +33,7 @@ def raw_gram(rows: Rows, gamma: float | None = None) -> tuple[LongArray, float]:
     K = quality.gram(rows.kernel, rows.values, gamma)
     if rows.kernel.name == "precomputed" or callable(rows.kernel.name):
         return K, rows.values.shape[1] + 4.0
-    return K, rows.kernel.rounding(rows.values, gamma)
+    return K, rows.kernel.rounding(rows.values, gamma, not sp.issparse(rows.X))
 
 
 def gamma_of(rows: Rows) -> float:

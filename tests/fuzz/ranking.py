@@ -148,7 +148,7 @@ def check_fit(rng: Generator, case: Case) -> str | None:
         raise CaseError(f"n_pairs_ is {model.n_pairs_}, there are {len(pairs)}")
     dual, K = pair_dual(case, pairs, case.weigh(pairs, case.pair_weights, rows.C))
     beta = np.asarray(model.pair_coef_)
-    found = fits.judge(model, rows, dual, beta, 0.0, 0)
+    found = fits.judge(model, rows, dual, beta, 0.0, None)
     room = score_rounding(case, K, beta)
     certificate = model.certify(rows.X, case.relevance, **case.told, **weights)
     # It is made of rows as they are given, about no mean.

@@ -19,8 +19,8 @@ NOISE = 1e-8
 GAIN = 1e-9
 #: The first weight of the negative unlabelled rows.
 FIRST = 1e-5
-#: What decision values of the reference are known to; where a choice is nearer, rounding makes it.
-UNSURE = 1e-5
+#: What decision values of the reference are known to at best; `ColdSolves.room` has what they are.
+UNSURE = 1e-6
 #: Solves of the reference after which its labels are given up.
 MOST_SOLVES = 400
 
@@ -165,7 +165,7 @@ def transduce_cold(case: Case, K: FloatArray) -> FloatArray:
     order = np.argsort(-values, kind="stable")
     if n_positive < rows.size:
         edge = values[order[n_positive - 1]] - values[order[n_positive]]
-        require(edge > UNSURE)
+        require(edge > solves.room)
     signs[rows] = -1.0
     signs[rows[order[:n_positive]]] = 1.0
     negative = FIRST
@@ -174,7 +174,8 @@ def transduce_cold(case: Case, K: FloatArray) -> FloatArray:
         while True:
             by_class = np.where(signs[rows] > 0.0, min(positive, limit), min(negative, limit))
             weights[rows] = by_class
-            pair = find_pair(solves.values(signs, weights)[rows], signs[rows])
+            values = solves.values(signs, weights)[rows]
+            pair = find_pair(values, signs[rows], solves.room)
             if pair is None:
                 break
             signs[rows[list(pair)]] *= -1.0
@@ -187,9 +188,7 @@ class ColdSolves:
     """scikit-learn on one kernel matrix, a limited number of times."""
 
     def __init__(self, K: FloatArray) -> None:
-        # Values of the reference are not known to UNSURE where kernel values are that large.
-        require(float(np.abs(K).max(initial=0.0)) < 1e4)
-        self.K, self.n_left = K, MOST_SOLVES
+        self.K, self.n_left, self.room = K, MOST_SOLVES, UNSURE
 
     def values(self, signs: FloatArray, weights: FloatArray) -> FloatArray:
         from sklearn.svm import SVC
@@ -201,7 +200,17 @@ class ColdSolves:
         with quiet():
             model.fit(self.K[np.ix_(used, used)], signs[used], sample_weight=weights[used])
             require(model.fit_status_ == 0)
-            return np.asarray(model.decision_function(self.K[:, used]))
+            values = np.asarray(model.decision_function(self.K[:, used]))
+        beta = np.zeros(signs.size)
+        beta[np.flatnonzero(used)[model.support_]] = model.dual_coef_[0]
+        w2 = float(beta @ self.K @ beta)
+        loss = float(weights @ np.maximum(1.0 - signs * values, 0.0))
+        gap = 0.5 * w2 + loss - (signs @ beta - 0.5 * w2)
+        gap = max(gap, 0.0) + 1e-14 * (w2 + loss)
+        # P(w) - D(beta*) >= 1/2 |w - w*|^2; the bias goes with the values of free rows.
+        largest = float(np.diag(self.K).max(initial=0.0))
+        self.room = max(UNSURE, 4.0 * float(np.sqrt(2.0 * largest * gap)))
+        return values
 
 
 def require(is_sure: Any) -> None:
@@ -209,17 +218,17 @@ def require(is_sure: Any) -> None:
         raise Unsure
 
 
-def find_pair(values: FloatArray, signs: FloatArray) -> tuple[int, int] | None:
+def find_pair(values: FloatArray, signs: FloatArray, room: float) -> tuple[int, int] | None:
     """The positive and the negative row whose slacks are largest, if they sum to more than 2."""
     up, down = np.flatnonzero(signs > 0.0), np.flatnonzero(signs < 0.0)
     if up.size == 0 or down.size == 0:
         return None
     i, j = int(up[np.argmin(values[up])]), int(down[np.argmax(values[down])])
     slacks = 1.0 - values[i], 1.0 + values[j]
-    if values[j] - values[i] < -UNSURE or min(slacks) < -UNSURE:
+    if values[j] - values[i] < -room or min(slacks) < -room:
         return None
-    require(values[j] - values[i] > UNSURE and min(slacks) > UNSURE)
+    require(values[j] - values[i] > room and min(slacks) > room)
     for others, own in ((up, i), (down, j)):
-        near = np.abs(values[others] - values[own]) <= UNSURE
+        near = np.abs(values[others] - values[own]) <= room
         require(near.sum() == 1)
     return i, j

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from . import data, fits, models, quality
@@ -58,7 +59,7 @@ class Case:
         kernel, values = self.rows.kernel, self.rows.values
         if callable(kernel.name):
             return values.shape[1] + 4.0
-        return kernel.rounding(values, self.gamma)
+        return kernel.rounding(values, self.gamma, not sp.issparse(self.rows.X))
 
     @property
     def lacks_classes(self) -> bool:
@@ -133,7 +134,7 @@ def change(rng: Generator, case: Case) -> None:
     """Rows in, out, or both at once; what is refused leaves the model as it was."""
     model = case.model
     if rng.random() < 0.06:
-        case.model = model = data.pick(rng, [copy.deepcopy, travel])(model)
+        case.model = model = travel(rng, model)
     if rng.random() < 0.08:
         model.set_params(C=float(model.C * 10.0 ** rng.integers(-2, 3)))
     if rng.random() < 0.08 and hasattr(model, "epsilon"):
@@ -158,9 +159,11 @@ def change(rng: Generator, case: Case) -> None:
     case.present = present if model.window is None else present[-model.window :]
 
 
-def travel(model: Any) -> Any:
-    """The model by way of a pickle; one that was fitted only keeps its rows here."""
-    return model if model._fitted_rows is not None else pickle.loads(pickle.dumps(model))
+def travel(rng: Generator, model: Any) -> Any:
+    """The model by way of a copy or a pickle; one that was fitted only would leave its rows here."""
+    if not hasattr(model, "update_time_"):
+        return model
+    return copy.deepcopy(model) if rng.random() < 0.5 else pickle.loads(pickle.dumps(model))
 
 
 def choose_rows(rng: Generator, case: Case) -> tuple[IntArray, IntArray]:

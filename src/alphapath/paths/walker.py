@@ -38,6 +38,8 @@ TOO_MUCH = 1e-3
 ENTRY_TOL = 1e-5
 #: The share of |beta| by which their sum may be off 0. Those that went may have left more.
 BALANCED = 1e-12
+#: Iterations of the solver where rounding keeps it from every tolerance, as LIBSVM has it.
+MOST_ITERATIONS = 10_000_000
 #: How often the way from a moved target back to the true one is repeated.
 N_CORRECTIONS = 3
 #: Steps after which residuals are recomputed; each adds one rounding to them.
@@ -230,7 +232,7 @@ class Walker:
     def solve(self, beta: FloatArray | None = None) -> None:
         """The solution of the present problem by the solver, then polished."""
         start = None if beta is None else Start(beta)
-        solution = smo.solve(self.problem, start, tol=ENTRY_TOL)
+        solution = smo.solve(self.problem, start, tol=ENTRY_TOL, max_iter=MOST_ITERATIONS)
         if solution.info.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         self.begin(solution.beta)
@@ -246,7 +248,7 @@ class Walker:
         start = None
         if np.isfinite(beta).all():
             start = Start(make_feasible(beta, problem.lower, problem.upper, self.has_equality))
-        solution = smo.solve(problem, start, tol=tol)
+        solution = smo.solve(problem, start, tol=tol, max_iter=MOST_ITERATIONS)
         if solution.info.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         self.native.start(solution.beta, self.weights)
