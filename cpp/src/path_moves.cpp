@@ -157,10 +157,10 @@ bool PathWalker::exchange(std::size_t i, const double* row, bool goes_up) {
     for (std::size_t k = 0; k < m; ++k) {
       z[k] *= step;
       beta_[members_[k]] += z[k];
-      moved_ += std::abs(z[k]);
+      moved_ += std::abs(z[k]) * scale_;
     }
     beta_[i] += sign * step;
-    moved_ += step;
+    moved_ += step * scale_;
     for (std::size_t at = 0; at < m; at += simd::max_rows_at_once)
       add_rows<double>(row_pointers_.data() + at, z.data() + at,
                        std::min(simd::max_rows_at_once, m - at), followed_, e_.data());

@@ -110,8 +110,8 @@ BoxRounding PathWalker::rounding_of_betas() const {
 }
 
 /// For whoever reads them: where no member is clearly free, all are at their bounds. Returns by how
-/// much that may move slopes; where it is too much (rows that differ by many decades have betas that
-/// are small beside others and still count), all stay as they are.
+/// much that may move slopes; where it is too much (rows that differ by many decades have betas
+/// that are small beside others and still count), all stay as they are.
 double PathWalker::finish_betas() {
   settle_betas();
   const BoxRounding rounding = rounding_of_betas();
@@ -119,7 +119,7 @@ double PathWalker::finish_betas() {
   for (const std::uint32_t i : members_)
     moved += std::abs(rounding.snap(boxed(i)) - beta_[i]) * root_of(i);
   moved *= std::sqrt(scale_);
-  if (moved == 0 || moved > std::max(rounding_floor(), snap_digits * target_scale_))
+  if (moved > std::max(rounding_floor(), snap_digits * target_scale_))
     return 0;
   for (const std::uint32_t i : members_)
     beta_[i] = rounding.snap(boxed(i));
@@ -150,7 +150,7 @@ double PathWalker::imbalance() {
 }
 
 double PathWalker::past_rounding() const {
-  return 1e-15 * scale_ * moved_;
+  return 1e-15 * moved_;
 }
 
 /// Of the point as it is, K beta by the residuals that the walk kept. Where their rounding, as the

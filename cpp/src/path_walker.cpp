@@ -124,7 +124,7 @@ PathWalker::Event PathWalker::next_event(double limit) const {
 /// Residuals follow in the next pass over them.
 void PathWalker::advance(double step) {
   step_left_ = step;
-  moved_ += step * direction_size_;
+  moved_ += step * direction_size_ * scale_;
   for (std::size_t k = 0; k < members_.size(); ++k)
     beta_[members_[k]] += step * dbeta_[k];
   bias_ += step * dbias_;

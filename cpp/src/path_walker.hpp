@@ -305,10 +305,10 @@ private:
   Scratch scratch_;
   PathFactor factor_;
   double step_left_ = 0; // that e has not gone along de yet
-  double moved_ = 0;     // |betas| that went through e since it was computed
+  double moved_ = 0;     // |betas| that went through e since it was computed, times scale_
   double tau_ = 0, walk_end_ = 0, bias_ = 0, dbias_ = 0;
-  double drive_begin_ = 0; // tau where driving began
-  double sum_return_ = 0;  // rate at which a defect of sum(beta) is returned
+  double drive_begin_ = 0;   // tau where driving began
+  double sum_return_ = 0;    // rate at which a defect of sum(beta) is returned
   double largest_rates_ = 0; // that rates_size_ was since h was computed
   double sigma_ = 0, scale_ = 0, rates_size_ = 0, direction_size_ = 0, noise_ = 0, beta_noise_ = 0,
          residual_noise_ = 0;

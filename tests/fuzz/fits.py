@@ -109,8 +109,8 @@ def judge(
 ) -> Quality:
     """Quality from raw data, checked against what the status says.
 
-    `number` None: of a ranking, whose descent over pairs may come to a stop far above rounding where
-    a kernel is ill conditioned. That it is not called solved is all there is to check.
+    `number` None: of a ranking, whose descent over pairs may stop far above rounding where a kernel
+    is ill conditioned. That it is not called solved is all there is to check.
     """
     if not np.isfinite(dual.K).all():
         raise CaseError(f"{type(model).__name__} was fitted on kernel values that are not finite")

@@ -34,8 +34,9 @@ LongArray = NDArray[np.longdouble]
 class Dual:
     """One problem, as plain numbers: what the model's definition says, not what the library does.
 
-    `error` is that of a kernel value in units of eps; `coarse` is what a unit of |beta| adds to the
-    rounding of all slopes, in units of eps, where K is made of larger values (differences of pairs).
+    `error` is that of a kernel value in units of eps; `coarse` is what a unit of |beta| adds to
+    the rounding of all slopes, in units of eps, where K is made of larger values (differences of
+    pairs).
     """
 
     K: LongArray

@@ -16,7 +16,7 @@ from .quality import Dual, LongArray
 IntArray = NDArray[np.int64]
 
 #: Scores of a query that differ by no more than this share of the largest are equal, as the
-#: documentation of `ndcg` has it; rounding may say otherwise of differences within some units of it.
+#: documentation of `ndcg` has it; rounding may decide otherwise of differences not far above it.
 TIE_SHARE, TIE_ROOM = 1e-9, 100.0
 #: What sums of a few hundred products of gains and discounts are rounded to; curves to 12 digits.
 SAME_NDCG = 1e-10
@@ -288,7 +288,7 @@ def plain(rng: Generator, case: Case) -> tuple[Case, Any]:
 
 
 def check_curve(rng: Generator, case: Case, path: Any) -> str | None:
-    """NDCG over t is that of the scores at t, where no crossing is so near that rounding decides."""
+    """NDCG over t is that of the scores at t, but where rounding decides which of two is higher."""
     X = case.rows.X
     K, _ = models.raw_gram(case.rows)
     curve = path.validate(X, case.relevance, **case.told, k=case.k)

@@ -1,4 +1,4 @@
-"""TransductiveSVC: its last problem from raw data, its own invariants, and a loop of cold solves."""
+"""TransductiveSVC: its last problem from raw data, its invariants, and a loop of cold solves."""
 
 from __future__ import annotations
 
