@@ -206,6 +206,9 @@ void bind_walker(nb::module_& m) {
           "is_on"_a, "keeps_pieces"_a = true,
           "Walk exactly from now on, and keep the pieces or scores alone.")
       .def(
+          "pause", [](HeldWalker& self, bool is_on) { self.walker.pause(is_on); }, "is_on"_a,
+          "Walk to the solution at one place of the path, of which no piece is kept.")
+      .def(
           "score",
           [](HeldWalker& self, const Indices& rows, const Vector& shares, bool is_error) {
             const auto which = as_positions(rows, self.n());

@@ -54,6 +54,7 @@ PathWalker::PathWalker(const PathWalker& all, NearKernel& kernel)
   largest_rates_ = all.largest_rates_;
   target_scale_ = all.target_scale_;
   has_return_ = all.has_return_;
+  is_paused_ = all.is_paused_;
   n_idle_ = all.n_idle_;
   updates_at_refresh_ = all.updates_at_refresh_;
   counts_ = all.counts_;

@@ -83,6 +83,8 @@ public:
   /// From here on the walk is optimal at every breakpoint. Its pieces are kept, or dropped as soon
   /// as scores have been summed along them.
   void record(bool is_on, bool keeps_pieces = true);
+  /// Walks that only lead from a start to its solution, at one place of the path: no pieces.
+  void pause(bool is_on) { is_paused_ = is_on; }
   /// Sums the error of these rows, whatever their weights, along all that is recorded from here.
   void score(std::span<const std::size_t> rows, std::span<const double> shares, Metric metric);
 
@@ -330,7 +332,7 @@ private:
   std::int64_t n_idle_ = 0, updates_at_refresh_ = 0;
   std::uint64_t random_ = 0x9E3779B97F4A7C15u;
   PathCounts counts_;
-  bool is_recording_ = false, keeps_pieces_ = true;
+  bool is_recording_ = false, keeps_pieces_ = true, is_paused_ = false;
   std::optional<Scored> scored_;
   bool keeps_errors_ = false; // scores are errors, which change only where a sign does
   PathPieces pieces_;

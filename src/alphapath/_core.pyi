@@ -858,6 +858,11 @@ class PathWalker:
     def record(self, is_on: bool, keeps_pieces: bool = True) -> None:
         """Walk exactly from now on, and keep the pieces or scores alone."""
 
+    def pause(self, is_on: bool) -> None:
+        """
+        Walk to the solution at one place of the path, of which no piece is kept.
+        """
+
     def score(self, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], shares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], is_error: bool) -> None:
         """Sum the error of these rows along what is recorded."""
 
@@ -881,6 +886,9 @@ class PathWalker:
 
     @property
     def rounding_floor(self) -> float: ...
+
+    @property
+    def imbalance(self) -> float: ...
 
     @property
     def target_scale(self) -> float: ...
