@@ -372,7 +372,7 @@ def test_a_path_is_told_in_a_line() -> None:
 
 
 def test_what_bridges_a_gap_is_no_piece_of_the_path() -> None:
-    """The solver's way to the exact solution, of a kernel that is not definite, has its own time."""
+    """Of a kernel that is not definite: the solver's way to the solution has a time of its own."""
     rng = np.random.default_rng(0)
     X, y = 3.0 * rng.normal(size=(30, 2)), (rng.random(30) < 0.5).astype(int)
     path = c_path(SVC(kernel="sigmoid", gamma=0.1, coef0=-1.0), X, y, 0.01, 100.0)

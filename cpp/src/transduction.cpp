@@ -34,6 +34,9 @@ constexpr double most_off = 1e-12;
 // semi-definite a solution is stationary alone, and pairs may be switched back again and again.
 constexpr std::int64_t most_switches = 100;
 
+// Of SMO, where rounding keeps it from its tolerance.
+constexpr std::int64_t most_iterations = 1'000'000;
+
 class Transducer {
 public:
   Transducer(const TransductionProblem& problem, const SolveOptions& options)
@@ -139,12 +142,14 @@ private:
     restore_sum();
     SolveOptions options = options_;
     options.tol = tol;
+    options.max_iter = most_iterations;
     SolveResult found = solve_smo(problem(), StartPoint{beta_, {}}, options);
     beta_ = std::move(found.beta);
     gradient_ = std::move(found.gradient);
     result_.n_iter += found.n_iter;
     ++result_.n_descents;
-    if (found.status != Status::stationary && found.status != Status::stalled)
+    if (found.status != Status::stationary && found.status != Status::stalled &&
+        found.status != Status::iteration_limit)
       result_.status = found.status;
   }
 

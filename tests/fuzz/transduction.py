@@ -198,7 +198,10 @@ class ColdSolves:
         model = SVC(kernel="precomputed", C=1.0, tol=1e-9, max_iter=20_000)
         used = weights > 0.0
         with quiet():
-            model.fit(self.K[np.ix_(used, used)], signs[used], sample_weight=weights[used])
+            try:
+                model.fit(self.K[np.ix_(used, used)], signs[used], sample_weight=weights[used])
+            except ValueError:  # its numbers overflow
+                raise Unsure from None
             require(model.fit_status_ == 0)
             values = np.asarray(model.decision_function(self.K[:, used]))
         beta = np.zeros(signs.size)

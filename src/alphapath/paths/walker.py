@@ -40,6 +40,8 @@ ENTRY_TOL = 1e-5
 BALANCED = 1e-12
 #: Iterations of the solver where rounding keeps it from every tolerance, as LIBSVM has it.
 MOST_ITERATIONS = 10_000_000
+#: By how much rounding must have become less for another solve.
+LESS = 0.1
 #: How often the way from a moved target back to the true one is repeated.
 N_CORRECTIONS = 3
 #: Steps after which residuals are recomputed; each adds one rounding to them.
@@ -241,18 +243,22 @@ class Walker:
         """What the solver reaches from here; the walker goes on from that."""
         self.n_fallbacks += 1
         self._n_checked = -STEPS_ALONE - 1
-        beta = self.native.beta()
-        # Beyond rounding it would go on for ever.
-        tol = max(EXACT * self.native.target_scale, ROUNDING * self.native.rounding_floor, 1e-9)
-        problem = self.problem
-        start = None
-        if np.isfinite(beta).all():
-            start = Start(make_feasible(beta, problem.lower, problem.upper, self.has_equality))
-        solution = smo.solve(problem, start, tol=tol, max_iter=MOST_ITERATIONS)
-        if solution.info.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        self.native.start(solution.beta, self.weights)
-        self.native.refresh()
+        native, problem = self.native, self.problem
+        last = np.inf
+        while True:
+            # Beyond rounding it would go on for ever; that of betas which lead nowhere may be large.
+            floor = ROUNDING * float(native.rounding_floor)
+            tol = max(EXACT * native.target_scale, 1e-9, floor if np.isfinite(floor) else 0.0)
+            if not tol < LESS * last:
+                return
+            beta, start, last = native.beta(), None, tol
+            if np.isfinite(beta).all():
+                start = Start(make_feasible(beta, problem.lower, problem.upper, self.has_equality))
+            solution = smo.solve(problem, start, tol=tol, max_iter=MOST_ITERATIONS)
+            if solution.info.status is Status.INTERRUPTED:
+                raise KeyboardInterrupt
+            native.start(solution.beta, self.weights)
+            native.refresh()
 
     def solution(self, problem: Problem, work: Work) -> Solution:
         """The present solution, for `problem` on all instances."""
