@@ -209,6 +209,9 @@ void bind_walker(nb::module_& m) {
           "is_on"_a, "keeps_pieces"_a = true,
           "Walk exactly from now on, and keep the pieces or scores alone.")
       .def(
+          "pause", [](HeldWalker& self, bool is_on) { self.walker.pause(is_on); }, "is_on"_a,
+          "Walk to the solution at one place of the path, of which no piece is kept.")
+      .def(
           "score",
           [](HeldWalker& self, const Indices& rows, const Vector& shares, bool is_error) {
             const auto which = as_positions(rows, self.n());
@@ -226,6 +229,7 @@ void bind_walker(nb::module_& m) {
                    [](const HeldWalker& self) { return self.walker.past_rounding(); })
       .def_prop_ro("rounding_floor",
                    [](const HeldWalker& self) { return self.walker.rounding_floor(); })
+      .def_prop_ro("imbalance", [](HeldWalker& self) { return self.walker.imbalance(); })
       .def_prop_ro("target_scale",
                    [](const HeldWalker& self) { return self.walker.target_scale(); })
       .def_prop_ro("counts", [](const HeldWalker& self) { return self.walker.counts(); })

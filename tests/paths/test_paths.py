@@ -380,3 +380,12 @@ def test_a_path_is_told_in_a_line() -> None:
     X, y = two_classes("generated")
     path = c_path(SVC(gamma=0.5), X, y, 0.25, 8.0)
     assert repr(path) == f"Path(C from 0.25 to 8, {path.pieces['tau'].size} pieces)"
+
+
+def test_what_bridges_a_gap_is_no_piece_of_the_path() -> None:
+    """Of a kernel that is not definite: the solver's way to the solution has a time of its own."""
+    rng = np.random.default_rng(0)
+    X, y = 3.0 * rng.normal(size=(30, 2)), (rng.random(30) < 0.5).astype(int)
+    path = c_path(SVC(kernel="sigmoid", gamma=0.1, coef0=-1.0), X, y, 0.01, 100.0)
+    assert path.gaps
+    assert np.all(np.diff(path.pieces["tau"]) >= 0.0)

@@ -69,7 +69,7 @@ bool PathWalker::are_members_bounded() const {
 
 /// The piece from here that `step` will end.
 void PathWalker::write_piece(double step) {
-  if (!recorder_.is_on())
+  if (!recorder_.is_on() || is_paused_)
     return;
   if (!model_.has_equality || !are_members_bounded())
     return write_part(0, step, 0, 0);

@@ -34,10 +34,12 @@ double PathWalker::set_rate(std::size_t i, double rate) {
   const double change = rates_.count(i, rate);
   if (change == 0)
     return 0;
-  if (rates_.stand_still())
+  if (rates_.stand_still()) {
     margin_.is_carried = false;
-  else
+  } else {
     rates_.add(kernel_, i, change);
+    renew_rates();
+  }
   return change;
 }
 
@@ -47,8 +49,22 @@ void PathWalker::set_rates(std::span<const std::size_t> instances, std::span<con
   for (std::size_t k = 0; k < instances.size(); ++k)
     changes.push_back(rates_.count(instances[k], rates[k]));
   margin_.is_carried = false;
-  if (!rates_.stand_still())
-    multiply_add(kernel_, instances, changes, std::span(rates_.h).first(n_));
+  if (rates_.stand_still())
+    return;
+  multiply_add(kernel_, instances, changes, std::span(rates_.h).first(n_));
+  renew_rates();
+}
+
+/// h without the rounding of rates that are gone. A part does not know all rates: its walk ends.
+void PathWalker::renew_rates() {
+  if (!rates_.is_worn())
+    return;
+  if (near_.kernel != nullptr) {
+    near_.needs_all = true;
+    return;
+  }
+  rates_.multiply(kernel_);
+  margin_.is_carried = false;
 }
 
 /// The rates of betas, bias and residuals, and the first residual that leaves its interval before

@@ -263,10 +263,11 @@ void LocalWalk::take_over(PathWalker& all, PathWalker& part) {
   }
   all.rates_.n_moving = part.rates_.n_moving;
   all.rates_.size = part.rates_.size;
-  if (all.rates_.n_moving == 0)
-    std::fill(all.rates_.h.begin(), all.rates_.h.end(), 0.0);
-  else
+  all.rates_.largest_size = part.rates_.largest_size;
+  if (!all.rates_.stand_still()) {
     multiply_add(all.kernel_, changed, by, std::span(all.rates_.h).first(all.n_));
+    all.renew_rates();
+  }
   std::vector<std::uint32_t> members;
   for (const std::uint32_t k : part.margin_.members)
     members.push_back(which[k]);
@@ -323,8 +324,10 @@ PathWalker::PathWalker(const PathWalker& all, NearKernel& kernel)
   margin_.sigma = all.margin_.sigma;
   scale_ = all.scale_;
   rates_.size = all.rates_.size;
+  rates_.largest_size = all.rates_.largest_size;
   target_scale_ = all.target_scale_;
   has_return_ = all.has_return_;
+  is_paused_ = all.is_paused_;
   n_idle_ = all.n_idle_;
   updates_at_refresh_ = all.updates_at_refresh_;
   counts_ = all.counts_;

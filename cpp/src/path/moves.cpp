@@ -18,6 +18,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double least_pivot = 1e-13;
 // Below this the kernel is not positive semi-definite.
 constexpr double negative_pivot = -1e-8;
+// What the parts of a null vector sum to beside their sizes, where that is rounding.
+constexpr double null_share = 1e-6;
 // Parts of a null vector that are rounding, relative to its largest.
 constexpr double null_noise = 1e-11;
 // Where one instance of so many was driven, their weights may well be moved next.
@@ -76,13 +78,28 @@ PathStatus PathWalker::insert(std::size_t i, bool goes_up, double change) {
       ++counts_.n_updates;
       return PathStatus::arrived;
     }
-    if (pivot < negative_pivot)
+    if (pivot < negative_pivot || !is_null_balanced(margin_.block_value(row, i, i)))
       return PathStatus::not_definite;
     if (!exchange(i, row, goes_up)) {
       margin_.is_carried = false;
       return PathStatus::arrived;
     }
   }
+}
+
+/// Whether the null vector of the instance just tried sums to 0, as it does where the kernel is
+/// positive semi-definite: of K + sigma 11', which is factored, K is then 0 there too.
+bool PathWalker::is_null_balanced(double own) const {
+  if (!model_.has_equality)
+    return true;
+  std::vector<double> z(margin_.members.size());
+  margin_.factor.null_direction(z);
+  double sum = 1, size = 1;
+  for (const double value : z) {
+    sum += value;
+    size += std::abs(value);
+  }
+  return std::abs(sum) <= null_share * size || -margin_.sigma * sum * sum >= negative_pivot * own;
 }
 
 /// Moves instance i and the margin set along the null vector, at fixed tau, until a member meets a
@@ -117,10 +134,10 @@ bool PathWalker::exchange(std::size_t i, const double* row, bool goes_up) {
     for (std::size_t k = 0; k < m; ++k) {
       z[k] *= step;
       beta_[margin_.members[k]] += z[k];
-      moved_ += std::abs(z[k]);
+      moved_ += std::abs(z[k]) * scale_;
     }
     beta_[i] += sign * step;
-    moved_ += step;
+    moved_ += step * scale_;
     for (std::size_t at = 0; at < m; at += simd::max_rows_at_once)
       add_rows<double>(margin_.pointers.data() + at, z.data() + at,
                        std::min(simd::max_rows_at_once, m - at), residuals_.n_followed,
@@ -275,6 +292,7 @@ void PathWalker::arrive() {
       beta_[i] = 0;
       set_place(i, Place::absent);
     }
+  measure_scales();
 }
 
 } // namespace alphapath

@@ -8,10 +8,21 @@
 
 namespace alphapath {
 
+namespace {
+
+// The share of the rates that went through h below which h is worn.
+constexpr double least_share = 1.0 / 16;
+
+} // namespace
+
+bool Rates::is_worn() const {
+  return size < least_share * largest_size;
+}
+
 void Rates::clear() {
   std::fill(rate.begin(), rate.end(), 0.0);
   std::fill(h.begin(), h.end(), 0.0);
-  size = 0;
+  size = largest_size = 0;
   n_moving = 0;
 }
 
@@ -22,6 +33,7 @@ double Rates::count(std::size_t i, double to) {
   n_moving += static_cast<std::size_t>(to != 0);
   n_moving -= static_cast<std::size_t>(rate[i] != 0);
   size += std::abs(to) - std::abs(rate[i]);
+  largest_size = std::max(largest_size, size);
   rate[i] = to;
   return change;
 }
@@ -35,7 +47,7 @@ void Rates::add(const KernelRows& kernel, std::size_t i, double change) {
 bool Rates::stand_still() {
   if (n_moving > 0)
     return false;
-  size = 0;
+  size = largest_size = 0;
   std::fill(h.begin(), h.end(), 0.0);
   return true;
 }
@@ -52,6 +64,7 @@ void Rates::multiply(const KernelRows& kernel) {
       size += std::abs(rate[i]);
     }
   n_moving = moving.size();
+  largest_size = size;
   std::fill(h.begin(), h.end(), 0.0);
   multiply_add(kernel, moving, rates, std::span(h).first(n));
 }
@@ -85,7 +98,7 @@ bool Rates::scale(const KernelRows& kernel) {
   if (2 * others.size() >= n_now)
     return false;
   n_moving = n_now;
-  size = size_now;
+  size = largest_size = size_now;
   for (std::size_t i = 0; i < h.size(); ++i)
     h[i] = factor * last_h_[i];
   multiply_add(kernel, others, changes, std::span(h).first(n));

@@ -22,6 +22,9 @@ public:
   bool stand_still();
   /// h = K rates; kept up to date by `add`, whose rounding adds up.
   void multiply(const KernelRows& kernel);
+  /// Whether h should be computed again: the rounding of large rates that are gone would move all
+  /// instances along small ones that are left.
+  bool is_worn() const;
   /// Keeps these for `scale`, and forgets what is kept.
   void keep();
   void forget() { last_h_.clear(); }
@@ -32,6 +35,7 @@ public:
   AlignedVector<double> rate, h;
   std::size_t n_moving = 0; // rates that are not 0
   double size = 0;          // sum of |rates|
+  double largest_size = 0;  // that `size` was since h was computed
 
 private:
   AlignedVector<double> last_rate_, last_h_;

@@ -19,6 +19,8 @@ constexpr std::int64_t updates_alone = 200;
 constexpr double objective_digits = 1e-11;
 /// What betas of the past may have left of rounding in residuals, relative to the targets.
 constexpr double past_digits = 1e-10;
+/// What moving betas to the ends of their boxes may leave there.
+constexpr double snap_digits = 1e-7;
 
 } // namespace
 
@@ -48,6 +50,7 @@ PathStatus PathWalker::build_factor() {
         for (std::size_t r = c; r < m; ++r)
           out[r] = margin_.block_value(margin_.row_of(c), margin_.members[c], margin_.members[r]);
       });
+  is_definite_ = is_sound;
   if (is_sound)
     return PathStatus::arrived;
   // Some depend on others: one by one, and those that do move to a bound.
@@ -60,6 +63,7 @@ PathStatus PathWalker::build_factor() {
     if (status != PathStatus::arrived)
       return status;
   }
+  is_definite_ = true;
   updates_at_refresh_ = counts_.n_updates;
   return PathStatus::arrived;
 }
@@ -105,30 +109,55 @@ BoxRounding PathWalker::rounding_of_betas() const {
   return BoxRounding(n_, [this](std::size_t i) { return boxed(i); });
 }
 
-/// For whoever reads them: where no member is clearly free, all are at their bounds.
-void PathWalker::finish_betas() {
+/// For whoever reads them: where no member is clearly free, all are at their bounds. Returns by how
+/// much that may move slopes; where it is too much (rows that differ by many decades have betas
+/// that are small beside others and still count), all stay as they are.
+double PathWalker::finish_betas() {
   settle_betas();
   const BoxRounding rounding = rounding_of_betas();
+  double moved = 0;
+  for (const std::uint32_t i : margin_.members)
+    moved += std::abs(rounding.snap(boxed(i)) - beta_[i]) * root_of(i);
+  moved *= std::sqrt(scale_);
+  if (moved > std::max(rounding_floor(), snap_digits * target_scale_))
+    return 0;
   for (const std::uint32_t i : margin_.members)
     beta_[i] = rounding.snap(boxed(i));
+  return moved;
+}
+
+/// The length of an instance in feature space, from the origin.
+double PathWalker::root_of(std::size_t i) const {
+  return std::sqrt(std::abs(kernel_.diagonal()[i] - 2 * margin_.origin[i]));
 }
 
 double PathWalker::rounding_floor() const {
-  double size = 0;
-  for (const double b : beta_)
+  double size = 0; // |K_ij| <= sqrt(K_ii K_jj)
+  for (std::size_t i = 0; i < n_; ++i)
+    if (beta_[i] != 0)
+      size += std::abs(beta_[i]) * root_of(i);
+  return 1e-15 * std::sqrt(scale_) * size + 1e-14 * target_scale_;
+}
+
+double PathWalker::imbalance() {
+  settle_betas();
+  double sum = 0, size = 0;
+  for (const double b : beta_) {
+    sum += b;
     size += std::abs(b);
-  return 1e-15 * scale_ * size + 1e-14 * target_scale_;
+  }
+  return size > 0 ? std::abs(sum) / size : 0.0;
 }
 
 double PathWalker::past_rounding() const {
-  return 1e-15 * scale_ * moved_;
+  return 1e-15 * moved_;
 }
 
 /// Of the point as it is, K beta by the residuals that the walk kept. Where their rounding, as the
 /// violation shows it, could reach the digits of the objective, K beta is computed anew.
 Quality PathWalker::measure() {
-  finish_betas();
-  double shift = 0, size = 0, sum = 0;
+  const double snapped = finish_betas();
+  double shift = 0, size = 0, sum = 0; // what rounding leaves of the sum counts where offsets do
   if (model_.has_equality)
     for (std::size_t i = 0; i < n_; ++i) {
       shift += kernel_.offset()[i] * beta_[i];
@@ -136,7 +165,7 @@ Quality PathWalker::measure() {
     }
   std::vector<double> gradient(n_), lower(n_), upper(n_);
   for (std::size_t i = 0; i < n_; ++i) {
-    gradient[i] = residuals_.e[i] + (shift - bias_);
+    gradient[i] = residuals_.e[i] + (shift - bias_) + kernel_.offset()[i] * sum;
     const double c = place_[i] == Place::absent ? 0.0 : weight(i);
     lower[i] = lower_scale_[i] * c;
     upper[i] = upper_scale_[i] * c;
@@ -147,11 +176,11 @@ Quality PathWalker::measure() {
     return measure_quality(problem, std::span(beta_).first(n_), gradient, model_.has_equality);
   };
   const Quality kept = quality();
-  if (past_rounding() <= std::max(rounding_floor(), past_digits * target_scale_) &&
+  if (snapped + past_rounding() <= std::max(rounding_floor(), past_digits * target_scale_) &&
       kept.violation * size <= objective_digits * std::abs(kept.objective))
     return kept;
   multiply_betas(gradient);
-  for (std::size_t i = 0; i < n_; ++i) // what rounding leaves of the sum counts where offsets do
+  for (std::size_t i = 0; i < n_; ++i)
     gradient[i] += shift + kernel_.offset()[i] * sum - target_[i];
   return quality();
 }

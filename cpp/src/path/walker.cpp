@@ -62,12 +62,17 @@ void PathWalker::define(std::span<const std::size_t> instances, std::span<const 
     const double* row = static_cast<const double*>(pin.data);
     residuals_.e[i] = std::inner_product(beta_.begin(), beta_.end(), row, residuals_.e[i]);
   }
+}
+
+/// What rounding is relative to: of the instances that are present alone.
+void PathWalker::measure_scales() {
   target_scale_ = 0;
   scale_ = 0;
-  for (std::size_t i = 0; i < n_; ++i) {
-    target_scale_ = std::max(target_scale_, std::abs(target_[i]));
-    scale_ = std::max(scale_, std::abs(kernel_.diagonal()[i] - 2 * margin_.origin[i]));
-  }
+  for (std::size_t i = 0; i < n_; ++i)
+    if (place_[i] != Place::absent) {
+      target_scale_ = std::max(target_scale_, std::abs(target_[i]));
+      scale_ = std::max(scale_, std::abs(kernel_.diagonal()[i] - 2 * margin_.origin[i]));
+    }
   if (target_scale_ == 0)
     target_scale_ = 1;
 }
@@ -117,12 +122,9 @@ void PathWalker::choose_origin() {
   }
   double sum = 0;
   std::size_t n_used = 0;
-  scale_ = 0;
   for (std::size_t i = 0; i < n_; ++i) {
-    const double own = kernel_.diagonal()[i] - 2 * margin_.origin[i];
-    scale_ = std::max(scale_, own);
     if (place_[i] != Place::absent) {
-      sum += own;
+      sum += kernel_.diagonal()[i] - 2 * margin_.origin[i];
       ++n_used;
     }
   }
@@ -158,6 +160,7 @@ PathStatus PathWalker::start(std::span<const double> beta, std::span<const doubl
     }
   }
   choose_origin();
+  measure_scales();
   const PathStatus status = build_factor();
   compute_residuals();
   needs_correction_ = true;
@@ -184,6 +187,7 @@ void PathWalker::aim(std::span<const double> c0, std::span<const double> dc, dou
     else if (place_[i] == Place::below)
       rates_.rate[i] = lower_scale_[i] * dc[i];
   }
+  measure_scales();
   margin_.is_carried = false;
   if (!has_moving_bounds_ || !rates_.scale(kernel_))
     rates_.multiply(kernel_);
@@ -237,15 +241,16 @@ void PathWalker::drive(std::span<const std::size_t> adds, std::span<const double
   }
   for (const std::size_t i : removes) {
     settle_beta(i);
-    if (place_[i] == Place::margin)
-      take_out(static_cast<std::size_t>(
-          std::find(margin_.members.begin(), margin_.members.end(), i) - margin_.members.begin()));
+    const auto at = std::find(margin_.members.begin(), margin_.members.end(), i);
+    if (at != margin_.members.end()) // without a factor not all on the margin are members
+      take_out(static_cast<std::size_t>(at - margin_.members.begin()));
     c0_[i] = dc_[i] = drive_end_[i] = 0;
     set_place(i, beta_[i] == 0 ? Place::absent : Place::driven);
     move(i, -beta_[i] / time);
     if (beta_[i] != 0)
       driven_.push_back(i);
   }
+  measure_scales();
   set_rates(moved, rates);
 }
 
@@ -300,7 +305,7 @@ PathWalker::Event PathWalker::next_event(double limit) const {
 /// Residuals follow in the next pass over them.
 void PathWalker::advance(double step) {
   residuals_.step_left = step;
-  moved_ += step * direction_.size;
+  moved_ += step * direction_.size * scale_;
   for (std::size_t k = 0; k < margin_.members.size(); ++k)
     beta_[margin_.members[k]] += step * direction_.beta[k];
   bias_ += step * direction_.bias;
@@ -335,6 +340,8 @@ PathStatus PathWalker::walk(double to, std::int64_t max_events, Watch& watch) {
 
 PathStatus PathWalker::walk_past(std::span<const double> stops, std::int64_t events_alone,
                                  std::int64_t max_events, Watch& watch) {
+  if (!is_definite_)
+    return PathStatus::not_definite;
   const std::int64_t n_before = counts_.n_events;
   double to = walk_end_ = stops.front();
   n_idle_ = 0;

@@ -81,6 +81,8 @@ public:
   /// From here on the walk is optimal at every breakpoint. Its pieces are kept, or dropped as soon
   /// as scores have been summed along them.
   void record(bool is_on, bool keeps_pieces = true) { recorder_.begin(is_on, keeps_pieces); }
+  /// Walks that only lead from a start to its solution, at one place of the path: no pieces.
+  void pause(bool is_on) { is_paused_ = is_on; }
   /// Sums the error of these rows, whatever their weights, along all that is recorded from here.
   void score(std::span<const std::size_t> rows, std::span<const double> shares, Metric metric);
 
@@ -99,6 +101,8 @@ public:
   /// What residuals may have lost, since they were computed, to betas that moved on.
   double past_rounding() const;
   double target_scale() const { return target_scale_; }
+  /// By how much sum(beta) is off 0, relative to sum(|beta|).
+  double imbalance();
   /// Of the present solution, by the residuals as they are.
   Quality measure();
   const PathCounts& counts() const { return counts_; }
@@ -132,6 +136,7 @@ private:
   // walker.cpp
   void set_place(std::size_t i, Place place);
   void choose_origin();
+  void measure_scales();
   Turn take_turn(double to, PathStatus& status);
   Event next_event(double limit) const;
   void advance(double step);
@@ -149,6 +154,7 @@ private:
   // moves.cpp
   PathStatus enter(std::size_t i, bool at_hi);
   PathStatus insert(std::size_t i, bool goes_up, double change);
+  bool is_null_balanced(double own) const;
   bool exchange(std::size_t i, const double* row, bool goes_up);
   void recentre_bias();
   void settle_at_bound(std::size_t i, bool at_upper);
@@ -162,6 +168,7 @@ private:
   // direction.cpp
   double set_rate(std::size_t i, double rate);
   void set_rates(std::span<const std::size_t> instances, std::span<const double> rates);
+  void renew_rates();
   void find_direction(double limit);
   void find_crossing(double limit);
   void correct_members();
@@ -180,7 +187,8 @@ private:
   double bounded_beta(std::size_t i, Place place, double tau) const;
   void settle_beta(std::size_t i);
   void settle_betas();
-  void finish_betas();
+  double finish_betas();
+  double root_of(std::size_t i) const;
   Boxed boxed(std::size_t i) const;
   BoxRounding rounding_of_betas() const;
 
@@ -211,13 +219,15 @@ private:
   Rates rates_;
   Residuals residuals_;
   Direction direction_;
-  double moved_ = 0; // |betas| that went through e since it was computed
+  double moved_ = 0; // |betas| that went through e since it was computed, times scale_
   double tau_ = 0, walk_end_ = 0, bias_ = 0;
   double drive_begin_ = 0; // tau where driving began
   double sum_return_ = 0;  // rate at which a defect of sum(beta) is returned
   double scale_ = 0;       // of kernel values about the origin
   double target_scale_ = 1;
   bool has_return_ = false, needs_correction_ = false, has_moving_bounds_ = false;
+  bool is_definite_ = true; // else the margin set has no factor, and no walk begins
+  bool is_paused_ = false;
   std::int64_t n_idle_ = 0, updates_at_refresh_ = 0;
   std::uint64_t random_ = 0x9E3779B97F4A7C15u;
   PathCounts counts_;

@@ -200,7 +200,7 @@ void PairWalker::advance(double step) {
 }
 
 void PairWalker::write_piece() {
-  if (!is_recording_)
+  if (!is_recording_ || !is_aimed_)
     return;
   pieces_.tau.push_back(tau_);
   pieces_.first.push_back(static_cast<std::int64_t>(pieces_.members.size()));
@@ -591,6 +591,7 @@ PathStatus PairWalker::start(std::span<const double> beta, std::span<const doubl
   std::fill(dc_.begin(), dc_.end(), 0.0);
   std::fill(return_.begin(), return_.end(), 0.0);
   tau_ = 0;
+  is_aimed_ = false;
   members_.clear();
   std::fill(rates_.begin(), rates_.end(), 0.0);
   rates_size_ = 0;
@@ -615,6 +616,7 @@ PathStatus PairWalker::start(std::span<const double> beta, std::span<const doubl
 
 void PairWalker::aim(std::span<const double> c0, std::span<const double> dc, double from) {
   settle_betas();
+  is_aimed_ = true;
   tau_ = walk_end_ = from;
   std::copy(c0.begin(), c0.end(), c0_.begin());
   std::copy(dc.begin(), dc.end(), dc_.begin());

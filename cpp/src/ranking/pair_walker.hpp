@@ -133,6 +133,7 @@ private:
   std::uint64_t random_ = 0x9E3779B97F4A7C15u;
   PathCounts counts_;
   bool is_recording_ = false;
+  bool is_aimed_ = false; // else a walk only leads from a start to its solution: no piece of a path
   PathPieces pieces_;
 };
 

@@ -29,6 +29,15 @@ constexpr double coarse_tol = 1e-3;
 // terms is rounding.
 constexpr double rounding = 1e-14;
 
+// What the sum of betas may be off by, as a share of their sizes.
+constexpr double most_off = 1e-12;
+// Switches without a doubling, for each unlabelled instance. Of a kernel that is not positive
+// semi-definite a solution is stationary alone, and pairs may be switched back again and again.
+constexpr std::int64_t most_switches = 100;
+
+// Of SMO, where rounding keeps it from its tolerance.
+constexpr std::int64_t most_iterations = 1'000'000;
+
 class Transducer {
 public:
   Transducer(const TransductionProblem& problem, const SolveOptions& options)
@@ -60,7 +69,8 @@ public:
         weigh_first(weights);
       else
         weigh(weights);
-      while (is_going() && switch_pair())
+      std::int64_t n_left = most_switches * static_cast<std::int64_t>(open_.size());
+      while (n_left-- > 0 && is_going() && switch_pair())
         ++result_.n_switches;
       if (std::min(wanted[0], wanted[1]) >= given_.limit)
         break;
@@ -112,23 +122,35 @@ private:
     }
     std::vector<double> beta = beta_, gradient = gradient_;
     const double tol = std::max(options_.tol, rounding * scale * size);
-    if (active_.solve(problem(), beta_, gradient_, tol, foreseen))
+    if (active_.solve(problem(), beta_, gradient_, tol, foreseen) && is_balanced())
       return true;
     beta_ = std::move(beta);
     gradient_ = std::move(gradient);
     return false;
   }
 
+  /// Whether betas sum to 0. Where kernel values are small beside 1, slopes do not show it.
+  bool is_balanced() const {
+    double sum = 0, size = 0;
+    for (const double b : beta_) {
+      sum += b;
+      size += std::abs(b);
+    }
+    return std::abs(sum) <= most_off * size;
+  }
+
   void descend(double tol) {
     restore_sum();
     SolveOptions options = options_;
     options.tol = tol;
+    options.max_iter = most_iterations;
     SolveResult found = solve_smo(problem(), StartPoint{beta_, {}}, options);
     beta_ = std::move(found.beta);
     gradient_ = std::move(found.gradient);
     result_.n_iter += found.n_iter;
     ++result_.n_descents;
-    if (found.status != Status::stationary && found.status != Status::stalled)
+    if (found.status != Status::stationary && found.status != Status::stalled &&
+        found.status != Status::iteration_limit)
       result_.status = found.status;
   }
 

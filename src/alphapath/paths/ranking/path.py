@@ -17,7 +17,7 @@ from ...problem.box_problem import FloatArray
 from ...problem.solution import Solution, Status, make_solution
 from ...solvers import ranking as pairs
 from ..path import BLOCK_VALUES, Path
-from ..walker import Place
+from ..walker import TOO_MUCH, Place
 from .ndcg import NdcgCurve, NdcgRecorder, check_relevance, read_queries
 
 
@@ -52,11 +52,19 @@ class RankPath(Path):
             "n_iter": 0,
             "n_breakpoints": self.n_pieces,
         }
-        return make_solution(problem, beta, gradient, counts)
+        solution = make_solution(problem, beta, gradient, counts)
+        if solution.info.kkt_violation <= TOO_MUCH:
+            return solution
+        # Beside a gap, or where rounding is large: what the walk kept here is no solution.
+        fresh = pairs.solve(problem, tol=1e-6)
+        better = min(solution, fresh, key=lambda found: found.info.kkt_violation)
+        solved = better.info.kkt_violation <= TOO_MUCH
+        status = Status.SOLVED if solved else Status.STALLED
+        return replace(better, info=replace(better.info, status=status))
 
     def decision_function(self, X: Any, t: float) -> FloatArray:
         """Scores of the rows of X by the model at t."""
-        return self.scores_of(X, self.beta_at(t))
+        return self.scores_of(as_rows(X), self.beta_at(t))
 
     def scores_of(self, X: Any, beta: FloatArray) -> FloatArray:
         """Scores of the rows of X by the model with this beta."""
@@ -84,7 +92,8 @@ class RankPath(Path):
         k : int or None
             Positions that count; None for all.
         """
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        X = as_rows(X)
+        n = X.shape[0]
         relevance = check_relevance(y, n)
         recorder = NdcgRecorder(relevance, read_queries(n, qid, group), k)
         bounds = np.append(self.pieces["tau"], self.end)
