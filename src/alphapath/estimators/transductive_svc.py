@@ -137,6 +137,7 @@ class TransductiveSVC(ClassifierMixin, BaseEstimator):
     def _check_rows(self, X: Any) -> Any:
         """Rows as the model of all rows was fitted on them: without names of features."""
         check_is_fitted(self, "model_")
+        check_sparse(X)
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
 
     def _choose_gamma(self, X: Any) -> Any:
