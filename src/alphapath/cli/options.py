@@ -9,13 +9,20 @@ from typing import Any
 
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from .. import kernels
 from ..estimators import SVC, SVR, OneClassSVM
+from ..kernels.base import libsvm_kernels
 from .files.scaling import SCALES
 from .files.text import input_file
 from .numbers import non_negative, number, positive, seconds, share, size, whole, workers
 
 KINDS = {"0": "c-svc", "2": "one-class", "3": "epsilon-svr"}
-KERNELS = {"0": "linear", "1": "poly", "2": "rbf", "3": "sigmoid"}
+#: Those that are functions of features.
+KERNELS = {
+    str(theirs.number): ours
+    for ours, theirs in libsvm_kernels().items()
+    if kernels.KERNELS[ours].has_native_form()
+}
 
 #: C = 2^-5, 2^-3, ..., 2^15 and gamma = 2^-15, 2^-13, ..., 2^3 (A Practical Guide to Support Vector
 #: Classification, Hsu, Chang and Lin, section 3.2).

@@ -27,6 +27,7 @@ from ..solvers.dual import coordinate, maxminover
 from .common.base import BLOCK_VALUES, POSITIVE
 from .common.inputs import check_weights
 from .common.merge_rows import MergedRows, keep_rows, merge_rows
+from .common.parameters import KernelOption
 from .exchange import libsvm_file, libsvm_model
 from .exchange.libsvm_file import ModelTarget
 
@@ -94,7 +95,7 @@ class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
     _targets: ClassVar[Literal["ignored"]] = "ignored"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [POSITIVE],
-        "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
+        "kernel": [KernelOption(), callable],
         "gamma": [StrOptions({"scale", "auto"}), POSITIVE],
         "sigma": [None, POSITIVE],
         "degree": [Interval(Integral, 0, None, closed="left")],

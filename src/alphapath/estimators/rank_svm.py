@@ -13,10 +13,11 @@ from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..kernels import Kernel, KernelStore, Linear, LinearRows, PairView, Precomputed, pairs_within
+from ..kernels import Kernel, KernelStore, Linear, PairView, Precomputed, pairs_within
 from ..kernels.choice import choose_gamma, make_kernel
 from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values, check_kernel_size, check_squared_norms
+from ..kernels.pair_differences import LinearRows
 from ..kernels.raw_rows import RawRows
 from ..kernels.samples import check_sparse
 from ..paths.ranking.ndcg import Queries, check_relevance, ndcg, read_queries

@@ -33,6 +33,7 @@ from ..solvers.smooth import newton as smooth_newton
 from ..solvers.smooth.strategy import STRATEGIES
 from .common.base import BLOCK_VALUES, POSITIVE
 from .common.inputs import check_weights, encode_labels, weigh_classes
+from .common.parameters import KernelOption
 from .common.problems import Budget, certify_columns, overall_status, warn_unsolved
 
 
@@ -51,7 +52,7 @@ class BaseSmooth(BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "c": [POSITIVE],
-        "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
+        "kernel": [KernelOption(), callable],
         "degree": [Interval(Integral, 0, None, closed="left")],
         "gamma": [StrOptions({"scale", "auto"}), POSITIVE],
         "coef0": [Interval(Real, -np.inf, np.inf, closed="neither")],

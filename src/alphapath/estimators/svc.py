@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from ..kernels.raw_rows import Members
-from ..paths import Terms
+from ..paths.incremental import Terms
 from ..problem.box_problem import FloatArray
 from .common import one_vs_one
 from .common.base import POSITIVE

@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 
-from ..paths import Terms
+from ..paths.incremental import Terms
 from ..problem.box_problem import FloatArray
 from .common.base import POSITIVE, OneProblemSVM
 from .common.updating import WINDOW, UpdatingSVM, has_features

@@ -22,24 +22,16 @@ from ...estimators.common.problems import is_on_gpu
 from ...estimators.pipelines import has_preprocessing
 from ...estimators.registry import PRIMAL, as_searched, on_device
 from ...estimators.smooth import BaseSmooth
-from ...kernels.choice import GAMMA_KERNELS
+from ...kernels import KERNELS
+from ...kernels.choice import parameters_of, uses_gamma
 from ...search.plan import Group
 from ..folds.preprocessing import SearchData
 
 #: Parameters of scikit-learn's estimators that mean nothing here.
 DROPPED = frozenset({"shrinking", "cache_size", "verbose", "random_state"})
 
-#: What a kernel depends on.
-KERNEL_PARAMETERS = {
-    "linear": (),
-    "rbf": ("gamma",),
-    "poly": ("gamma", "degree", "coef0"),
-    "sigmoid": ("gamma", "coef0"),
-    "precomputed": (),
-}
-
 #: Parameters that do not make another model for a kernel that does not depend on them.
-ALL_OF_KERNELS = frozenset({"kernel", "gamma", "degree", "coef0"})
+ALL_OF_KERNELS = frozenset({"kernel"}.union(*(kernel.parameters for kernel in KERNELS.values())))
 
 _DEFAULTS: dict[Any, dict[str, Any]] = {}
 
@@ -182,7 +174,7 @@ class Grid:
     def _merge(self, head: int, estimator: Any, params: dict[str, Any], C: Any) -> Model:
         """The model of this estimator; the same one for parameters that make no difference."""
         kernel = getattr(estimator, "kernel", "linear")
-        used = () if callable(kernel) else KERNEL_PARAMETERS[kernel]
+        used = parameters_of(kernel)
         kernel_key = (identify(kernel), *(identify(getattr(estimator, name)) for name in used))
         others = {
             name: value
@@ -329,5 +321,4 @@ def make_groups(grid: Grid, splits: Sequence[Any], by_fold: bool = False) -> lis
 def has_own_kernels(model: Any) -> bool:
     """Whether each fold has a kernel of its own even on shared rows."""
     kernel = getattr(model, "kernel", "linear")
-    uses_gamma = not callable(kernel) and kernel in GAMMA_KERNELS
-    return uses_gamma and isinstance(model.gamma, str) and model.gamma == "scale"
+    return uses_gamma(kernel) and isinstance(model.gamma, str) and model.gamma == "scale"

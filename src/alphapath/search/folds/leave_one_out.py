@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...paths import Decrement
+from ...paths.incremental import Decrement
 from ...problem.box_problem import FloatArray
 from ...problem.limits import Limits, out_of_time
 from ...problem.solution import Solution

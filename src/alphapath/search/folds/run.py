@@ -21,7 +21,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from ...errors import SolverMismatch
 from ...interrupt import Stop
-from ...paths import Decrement
+from ...paths.incremental import Decrement
 from ...problem.box_problem import FloatArray, KernelView, Problem
 from ...problem.limits import Limits, out_of_time
 from ...problem.solution import Info, Solution, Status
