@@ -18,7 +18,7 @@ from .run import solve_within
 
 #: "auto" withdraws each instance and repairs by SMO, "decremental" follows the exact path; "none"
 #: begins every refit from zero.
-SEEDINGS = ("auto", "none", DECREMENTAL, *SEEDS)
+OWN_WAYS = ("auto", "none", DECREMENTAL)
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,11 @@ class Unfinished(Exception):
 
 def check_seeding(seeding: str) -> None:
     """Refuse an unknown name in one sentence."""
-    if seeding not in SEEDINGS:
+    known = (*OWN_WAYS, *SEEDS)
+    if seeding not in known:
         raise ValueError(
             f"seeding is {seeding!r}; for leave-one-out it must be one of "
-            f"{', '.join(repr(name) for name in SEEDINGS)}."
+            f"{', '.join(repr(name) for name in known)}."
         )
 
 
