@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,6 +25,7 @@ from ..problem.certificate import Certificate, certify
 from ..problem.solution import Solution, Status
 from ..solvers.dual import coordinate, maxminover
 from .common.base import BLOCK_VALUES, POSITIVE
+from .common.declaration import Declaration, LibsvmType, declares
 from .common.inputs import check_weights
 from .common.merge_rows import MergedRows, keep_rows, merge_rows
 from .common.parameters import KernelOption
@@ -32,6 +33,7 @@ from .exchange import libsvm_file, libsvm_model
 from .exchange.libsvm_file import ModelTarget
 
 
+@declares(Declaration(targets="ignored", family="ridge", libsvm=LibsvmType(2, "one_class")))
 class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
     """One-class SVM with squared slacks, solved to a given feasibility gap.
 
@@ -92,7 +94,6 @@ class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
     array([ 1, -1])
     """
 
-    _targets: ClassVar[Literal["ignored"]] = "ignored"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [POSITIVE],
         "kernel": [KernelOption(), callable],

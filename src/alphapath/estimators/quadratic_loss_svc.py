@@ -30,6 +30,7 @@ from ..problem.certificate import Certificate, certify
 from ..problem.solution import Solution, Status
 from ..solvers.dual import coordinate, newton
 from .common.base import BLOCK_VALUES, POSITIVE
+from .common.declaration import Declaration, declares
 from .common.inputs import check_weights
 from .common.merge_rows import MergedRows, keep_rows, merge_rows
 from .common.parameters import KernelOption
@@ -43,6 +44,7 @@ ENDS = {
 }
 
 
+@declares(Declaration(targets="labels", family="ridge", weight="lam"))
 class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
     """Two-class SVM without a bias, with a quadratic loss.
 

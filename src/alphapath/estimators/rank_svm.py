@@ -26,6 +26,7 @@ from ..problem.certificate import Certificate, certify
 from ..problem.solution import Solution, Status
 from ..solvers import ranking as pair_solver
 from .common.base import BLOCK_VALUES, POSITIVE
+from .common.declaration import Declaration, LibsvmType, declares
 from .common.inputs import check_weights
 from .common.problems import Budget, warn_unsolved
 from .exchange.libsvm_file import ModelTarget, write_model
@@ -33,6 +34,7 @@ from .exchange.libsvm_model import rank_to_libsvm
 from .svc import SVC
 
 
+@declares(Declaration(targets="relevance", family="pairs", libsvm=LibsvmType(3, "epsilon_svr")))
 class RankSVM(BaseEstimator):
     """Ranking: 1/2 |w|^2 + sum over pairs of C_ij max(0, 1 - (f(x_i) - f(x_j))), no bias.
 

@@ -34,9 +34,10 @@ from ...errors import ModelFileError
 from ...kernels.base import KERNELS, libsvm_kernels
 from ...output_files import write_file
 from ...problem.box_problem import FloatArray
+from ..common.declaration import models_by_file_type
 
-SVM_TYPES = ("c_svc", "epsilon_svr", "one_class")
-#: Other ways to state what is minimised; the decision function of the model is the same.
+#: Other ways to state what is minimised; the decision function of the model is the same, and a
+#: type without a model of its own is read as the other.
 NU_TYPES = {"nu_svc": "c_svc", "nu_svr": "epsilon_svr"}
 #: Parameters of kernels, in the order of the header.
 NUMBERS = ("degree", "gamma", "coef0")
@@ -145,10 +146,11 @@ class ModelReader:
 
     def read(self) -> LibsvmModel:
         self.read_header()
-        svm_type = self.choice("svm_type", (*SVM_TYPES, *NU_TYPES))
-        svm_type = NU_TYPES.get(svm_type, svm_type)
+        models = models_by_file_type()
+        svm_type = self.choice("svm_type", (*models, *(nu for nu in NU_TYPES if nu not in models)))
+        svm_type = svm_type if svm_type in models else NU_TYPES[svm_type]
         kernel_type = self.choice("kernel_type", tuple(KERNEL_NUMBERS))
-        is_classifier = svm_type == "c_svc"
+        is_classifier = models[svm_type]._declaration.targets == "labels"
         n_classes = self.integer("nr_class", 2, MAX_INDEX)
         if not is_classifier and n_classes != 2:
             raise self.fail(f"nr_class is {n_classes}; a {svm_type} model has 2", "nr_class")

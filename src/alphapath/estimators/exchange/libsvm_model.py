@@ -16,7 +16,6 @@ from ...kernels.choice import make_kernel
 from ..common import one_vs_one
 from .libsvm_file import LibsvmModel
 
-SVM_TYPE = {"labels": "c_svc", "numbers": "epsilon_svr", "ignored": "one_class"}
 #: Vectors with at least this share of nonzero values are kept as a dense array.
 DENSE_SHARE = 0.25
 
@@ -31,7 +30,7 @@ def to_libsvm(estimator: Any) -> LibsvmModel:
     else:
         vectors = sp.csr_array(estimator.support_vectors_)
     return LibsvmModel(
-        svm_type=SVM_TYPE[estimator._targets],
+        svm_type=estimator._declaration.libsvm.name,
         kernel_type=kernel_type,
         # Adding 0.0 turns -0.0 into 0.0.
         rho=-sign * estimator.intercept_ + 0.0,
@@ -76,7 +75,7 @@ def integer_labels(classes: Any) -> list[int]:
 def set_from_libsvm(estimator: Any, model: LibsvmModel, n_features: int | None) -> None:
     """Set the fitted attributes of `estimator` from a model file."""
     coef, intercept, vectors = model.coef, -model.rho, model.vectors
-    if model.svm_type == "c_svc":
+    if estimator._targets == "labels":
         rank = np.argsort(np.argsort(model.labels)).tolist()
         order, coef, rho = one_vs_one.reorder_classes(model.n_support, coef, model.rho, rank)
         vectors = vectors[order]
@@ -118,7 +117,7 @@ def rank_to_libsvm(model: Any) -> LibsvmModel:
     else:
         vectors = sp.csr_array(model.support_vectors_)
     return LibsvmModel(
-        svm_type=SVM_TYPE["numbers"],
+        svm_type=model._declaration.libsvm.name,
         kernel_type=kernel_type,
         rho=np.zeros(1),
         coef=coef,

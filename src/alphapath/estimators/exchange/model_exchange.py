@@ -64,7 +64,7 @@ class ModelExchange:
         >>> SVC.load_libsvm("model.txt", n_features=13)              # doctest: +SKIP
         """
         model = libsvm_file.read_model(path)
-        wanted = libsvm_model.SVM_TYPE[cls._targets]  # type: ignore[attr-defined]
+        wanted = cls._declaration.libsvm.name  # type: ignore[attr-defined]
         if model.svm_type != wanted:
             raise ModelFileError(
                 f"{path}: svm_type is {model.svm_type}; {cls.__name__} reads {wanted}."

@@ -20,8 +20,7 @@ from sklearn.utils.validation import _num_samples
 
 from ...estimators.common.problems import is_on_gpu
 from ...estimators.pipelines import has_preprocessing
-from ...estimators.registry import PRIMAL, as_searched, on_device
-from ...estimators.smooth import BaseSmooth
+from ...estimators.registry import as_searched, is_primal, on_device, weight_of
 from ...kernels import KERNELS
 from ...kernels.choice import parameters_of, uses_gamma
 from ...search.plan import Group
@@ -90,7 +89,7 @@ class Grid:
         self._last = estimator.steps[-1][0] if isinstance(estimator, Pipeline) else None
         last = estimator if self._last is None else estimator.steps[-1][1]
         #: The parameter that a chain goes along.
-        self._weight = "c" if isinstance(last, BaseSmooth) else "C"
+        self._weight = weight_of(last)
         self._pipelines: dict[Hashable, tuple[int, Any]] = {}
         self._known: dict[Hashable, Model | str] = {}
         self._merged: dict[Hashable, Model] = {}
@@ -280,8 +279,8 @@ def goes_by_fold(grid: Grid, data: SearchData) -> bool:
     has_heads = any(head is not None for head in grid.heads)
     n = _num_samples(data.X)
     is_gpu = any(is_on_gpu(getattr(model.estimator, "_device", "cpu"), n) for model in grid.models)
-    is_primal = any(isinstance(model.estimator, PRIMAL) for model in grid.models)
-    return has_heads and not is_primal and (is_gpu or not data.kept_bytes)
+    in_primal = any(is_primal(model.estimator) for model in grid.models)
+    return has_heads and not in_primal and (is_gpu or not data.kept_bytes)
 
 
 def make_groups(grid: Grid, splits: Sequence[Any], by_fold: bool = False) -> list[Group]:
@@ -310,7 +309,7 @@ def make_groups(grid: Grid, splits: Sequence[Any], by_fold: bool = False) -> lis
     def place(item: tuple[Model, Group]) -> tuple[int, ...]:
         model, group = item
         head, fold, kernel = model.head, group.folds[0], model.kernel
-        if isinstance(model.estimator, PRIMAL):  # models share no kernel matrix
+        if is_primal(model.estimator):  # models share no kernel matrix
             return head, group.model, fold
         return (head, fold, kernel) if by_fold else (head, kernel, fold)
 
