@@ -51,6 +51,7 @@ def test_evaluate_is_the_textbook_formula(kernel, oracle, convert):
 def test_registry_names_every_kernel():
     assert set(KERNELS) >= {"linear", "rbf", "poly", "sigmoid", "precomputed", "callable"}
     assert all(kernel.name == name for name, kernel in KERNELS.items())
+    assert {kernel.name for kernel, _ in PAIRS} >= set(KERNELS) - {"precomputed"}
 
 
 def test_keys_tell_kernels_apart():

@@ -79,7 +79,7 @@ class DeviceMatrix:
         if not is_on_devices(type(kernel)):
             known = [repr(name) for name, other in KERNELS.items() if is_on_devices(other)]
             raise KernelError(
-                f"The kernel {kernel.name!r} can not be computed on a device; "
+                f"The kernel {kernel.name!r} cannot be computed on a device; "
                 f"{', '.join(known[:-1])} and {known[-1]} can. Use device='cpu' for others."
             )
         self.offset = self._find_offsets()

@@ -86,4 +86,4 @@ def seed_words(seed: str) -> str:
         return "not reached"
     if "+" in seed:
         return "some folds by one, some by the other"
-    return REGISTRY[seed].words if seed in REGISTRY else "a solution that was there"
+    return REGISTRY[seed].words if seed in REGISTRY else "an existing solution"
