@@ -80,7 +80,7 @@ class SequenceSolution:
         The same bits for equal rows of the kernel.
         """
         bias = self.bias[steps]
-        values = self._products_at(steps, rows).reshape(bias.size, -1)
+        values = self._products_at(steps, rows).reshape(bias.size, np.size(rows))
         values += bias[:, None]
         return values
 
@@ -93,7 +93,9 @@ class SequenceSolution:
     def _products_at(self, steps: slice, rows: Any, ends: Any = ()) -> FloatArray:
         view: Any = self.problem.kernel
         gradient, beta = self.gradient[steps], self.beta[steps]
-        sizes = self._sizes[steps]
+        if not len(beta):  # the first step was interrupted
+            return np.empty(0)
+        sizes = self._sizes[: len(self)][steps]
         return np.asarray(view.products_at(gradient, self.problem.targets, beta, sizes, rows, ends))
 
     @cached_property
