@@ -1,7 +1,9 @@
-#include "bindings.hpp"
+#include "module.hpp"
 
-#include "alphapath/blas.hpp"
-#include "simd/isa.hpp"
+#include "interrupt.hpp"
+
+#include "base/blas.hpp"
+#include "base/isa.hpp"
 
 #include <nanobind/stl/string.h>
 
@@ -35,46 +37,7 @@ void use_blas(nb::handle cython_blas, nb::handle cython_lapack) {
   take_pointer(b.dsyevd, cython_lapack, "dsyevd");
 }
 
-/// Lives as long as the module, and is never released: threads may ask while Python ends.
-PyObject* stop_question = nullptr;
-
-void use_stop_question(nb::object is_wanted) {
-  stop_question = is_wanted.release().ptr();
-}
-
-/// Calls a function without arguments: whether what it returns is true, or -1 and an exception.
-int ask(PyObject* function) {
-  PyObject* answer = PyObject_CallNoArgs(function);
-  if (answer == nullptr)
-    return -1;
-  const int is_true = PyObject_IsTrue(answer);
-  Py_DECREF(answer);
-  return is_true;
-}
-
 } // namespace
-
-std::function<bool()> SignalWatch::question() {
-  return [this] {
-    const HeldGil held;
-    const int answer = enter_python([] {
-      if (PyErr_CheckSignals() != 0)
-        return -1;
-      return stop_question == nullptr ? 0 : ask(stop_question);
-    });
-    if (answer < 0)
-      caught_ = nb::borrow(nb::python_error().value());
-    return answer != 0;
-  };
-}
-
-void SignalWatch::raise_caught(bool keeps_interrupt) {
-  if (!caught_.is_valid() ||
-      (keeps_interrupt && PyErr_GivenExceptionMatches(caught_.ptr(), PyExc_KeyboardInterrupt)))
-    return;
-  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(caught_.ptr())), caught_.ptr());
-  throw nb::python_error();
-}
 
 } // namespace alphapath::bindings
 
@@ -93,19 +56,12 @@ NB_MODULE(_core, m) {
       "instruction_set",
       [] { return std::string(alphapath::simd::isa_name(alphapath::simd::active_isa())); },
       "The instruction set chosen for the hot loops.");
-  alphapath::bindings::bind_kernels(m);
-  alphapath::bindings::bind_solvers(m);
-  alphapath::bindings::bind_few_vectors(m);
-  alphapath::bindings::bind_removal(m);
-  alphapath::bindings::bind_margins(m);
+  alphapath::bindings::bind_kernel(m);
   alphapath::bindings::bind_dual(m);
-  alphapath::bindings::bind_newton(m);
+  alphapath::bindings::bind_primal(m);
+  alphapath::bindings::bind_smooth(m);
   alphapath::bindings::bind_sequence(m);
-  alphapath::bindings::bind_class_pairs(m);
-  alphapath::bindings::bind_one_class(m);
-  alphapath::bindings::bind_paths(m);
-  alphapath::bindings::bind_path_curve(m);
+  alphapath::bindings::bind_path(m);
   alphapath::bindings::bind_quadratic(m);
   alphapath::bindings::bind_ranking(m);
-  alphapath::bindings::bind_transduction(m);
 }

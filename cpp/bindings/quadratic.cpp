@@ -1,7 +1,11 @@
-#include "bindings.hpp"
-
-#include "alphapath/quadratic_path.hpp"
 #include "arrays.hpp"
+#include "interrupt.hpp"
+#include "module.hpp"
+
+#include "quadratic/events.hpp"
+#include "quadratic/newton.hpp"
+#include "quadratic/problem.hpp"
+#include "quadratic/walk.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -114,7 +118,7 @@ template <class T, auto member, auto field> void def_column(auto& c, const char*
       nb::rv_policy::move);
 }
 
-void bind_path(nb::module_& m) {
+void bind_lambda_path(nb::module_& m) {
   using Path = QuadraticPath;
   nb::class_<Path> c(m, "QuadraticPath", "Events and pieces of a path over lambda.");
   def_column<double, &Path::events, &QuadraticEvent::lambda>(c, "event_lambdas");
@@ -199,7 +203,7 @@ void bind_quadratic(nb::module_& m) {
           nb::arg("lambda_start"), nb::arg("lambda_end"), nb::arg("uses_eigen") = false,
           nb::arg("has_cutoff") = true, nb::arg("keeps_segments") = true,
           nb::arg("max_events") = -1, nb::arg("time_limit") = 0.0);
-  bind_path(m);
+  bind_lambda_path(m);
   m.def("solve_quadratic", &solve, nb::arg("problem"), nb::arg("lam"), nb::arg("guess").none(),
         nb::arg("tol") = 1e-9, nb::arg("max_iter") = 200, "Active-set Newton at one lambda.");
   m.def("follow_quadratic_path", &follow, nb::arg("problem"), nb::arg("guess").none(),

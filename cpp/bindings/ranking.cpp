@@ -1,11 +1,12 @@
-#include "bindings.hpp"
-
 #include "arrays.hpp"
-#include "held_margins.hpp"
-#include "ndcg_walk.hpp"
-#include "pair_descent.hpp"
-#include "pair_newton.hpp"
-#include "pair_walker.hpp"
+#include "interrupt.hpp"
+#include "margin_task.hpp"
+#include "module.hpp"
+
+#include "ranking/ndcg_walk.hpp"
+#include "ranking/pair_descent.hpp"
+#include "ranking/pair_newton.hpp"
+#include "ranking/pair_walker.hpp"
 
 #include <stdexcept>
 #include <string>
@@ -98,31 +99,21 @@ struct HeldPairWalker {
 };
 
 PairResult descend(const HeldPairs& self, const Vector& upper, const Vector& start,
-                   const PairLimits& limits, double time_limit) {
+                   const Limits& limits, double time_limit) {
   const auto c = self.one_each(upper, "upper"), beta = self.one_each(start, "start");
-  SignalWatch signals;
-  Watch watch(time_limit, signals.question());
-  PairResult result = [&] {
-    const ReleasedGil released;
-    return descend_pairs(*self.space, self.pairs, c, beta, limits, watch);
-  }();
-  signals.raise_caught(true);
-  return result;
+  return run_watched(limits, time_limit, [&](const Limits& watched) {
+    return descend_pairs(*self.space, self.pairs, c, beta, watched);
+  });
 }
 
-PairResult solve_by_newton(const HeldPairs& self, const Vector& upper, const PairLimits& limits,
+PairResult solve_by_newton(const HeldPairs& self, const Vector& upper, const Limits& limits,
                            double time_limit) {
   if (!nb::isinstance<HeldRows>(self.owner))
     throw std::invalid_argument("Newton's method over pairs is for rows of X, not for a kernel.");
   const auto c = self.one_each(upper, "upper");
-  SignalWatch signals;
-  Watch watch(time_limit, signals.question());
-  PairResult result = [&] {
-    const ReleasedGil released;
-    return solve_pairs_by_newton(*self.space, self.pairs, c, limits, watch);
-  }();
-  signals.raise_caught(true);
-  return result;
+  return run_watched(limits, time_limit, [&](const Limits& watched) {
+    return solve_pairs_by_newton(*self.space, self.pairs, c, watched);
+  });
 }
 
 int walk(HeldPairWalker& self, double to, std::int64_t max_events, double time_limit) {
@@ -237,15 +228,15 @@ void bind_ranking(nb::module_& m) {
       .def(nb::init<nb::object, const Indices&, const Indices&, const Indices&>(), "instances"_a,
            "better"_a, "worse"_a, "first_row"_a)
       .def_prop_ro("n", [](const HeldPairs& self) { return self.pairs.size(); });
-  nb::class_<PairLimits>(m, "PairLimits", "When coordinate descent over pairs stops.")
+  nb::class_<Limits>(m, "PairLimits", "When coordinate descent over pairs stops.")
       .def(
           "__init__",
-          [](PairLimits* self, double tol, std::int64_t max_passes) {
-            new (self) PairLimits{tol, max_passes};
+          [](Limits* self, double tol, std::int64_t max_passes) {
+            new (self) Limits{.tol = tol, .max_iter = max_passes};
           },
           "tol"_a = 1e-3, "max_passes"_a = -1)
-      .def_ro("tol", &PairLimits::tol)
-      .def_ro("max_passes", &PairLimits::max_passes);
+      .def_ro("tol", &Limits::tol)
+      .def_ro("max_passes", &Limits::max_iter);
   nb::class_<PairResult>(m, "PairResult", "What coordinate descent over pairs found.")
       .def_prop_ro("status", [](const PairResult& r) { return static_cast<int>(r.status); })
       .def("beta", [](const PairResult& r) { return copy_of(r.beta); })

@@ -1,6 +1,6 @@
 // Runs every registered test, or those whose names contain the first argument.
-#include "check.hpp"
-#include "naive_blas.hpp"
+#include "support/check.hpp"
+#include "support/naive_blas.hpp"
 
 #include <cstring>
 #include <exception>

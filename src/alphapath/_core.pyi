@@ -219,41 +219,58 @@ class LeaveOneOutResult:
 def leave_one_out(problem: BoxProblem, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], instances: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: SolveOptions, only_signs: bool) -> LeaveOneOutResult:
     """Decision values of instances by the models trained without them."""
 
-def multiply_few(X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], which: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, vectors: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
-    """vectors @ X[which].T without a copy of the rows."""
+class MaxMinOverResult:
+    """A solution, its counters and its gaps."""
 
-def combine_few(X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], which: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, coefs: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
-    """coefs @ X[which] without a copy of the rows."""
+    @property
+    def solution(self) -> SolveResult: ...
 
-class NearInstances:
+    @property
+    def counters(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def gap(self) -> float: ...
+
+    @property
+    def trace(self) -> NDArray[numpy.float64]: ...
+
+def solve_maxminover(problem: BoxProblem, counters: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, options: SolveOptions, recompute_every: int = 1000, check_every: int = 0) -> MaxMinOverResult:
     """
-    Instances by how far theta must move before their state changes; the rows of `facts` are reach, value, target, state, weight and change.
+    OneClassMaxMinOver: one class with squared slacks, by steps of +2 and -1.
     """
 
-    def __init__(self, facts: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], answers: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], width: float, is_two_sided: bool, is_everybody: bool) -> None: ...
-
-class RemovalResult:
-    """One value for each instance left out."""
+class ChainNode:
+    """How one solve_counters of a chain went."""
 
     @property
-    def values(self) -> NDArray[numpy.float64]: ...
+    def status(self) -> int: ...
 
     @property
-    def reach(self) -> NDArray[numpy.float64]: ...
+    def n_iter(self) -> int: ...
 
     @property
-    def n_solves(self) -> list[int]: ...
+    def n_refreshes(self) -> int: ...
 
     @property
-    def n_changes(self) -> list[int]: ...
+    def gap(self) -> float: ...
 
     @property
-    def statuses(self) -> list[int]: ...
+    def seconds(self) -> float: ...
 
-def remove_each(near: NearInstances, places: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], facts: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], answers: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], feature_facts: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, feature_answers: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None) -> RemovalResult:
-    """
-    Decision values of instances by the smooth SVMs without them; the rows of `facts` are value, goal, weight and change, those of `feature_facts` coefficient, change and own.
-    """
+class RidgeChainResult:
+    """Solutions for several ridges in turn."""
+
+    @property
+    def nodes(self) -> list[ChainNode]: ...
+
+    @property
+    def beta(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
+
+    @property
+    def gradient(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
+
+def solve_ridge_chain(problem: BoxProblem, factors: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, options: SolveOptions) -> RidgeChainResult:
+    """Coordinate descent for several ridges in turn, each from the last."""
 
 class MarginRows:
     """The rows of X, dense or CSR, read in place."""
@@ -466,86 +483,6 @@ class DescentResult:
 def descend(sums: MarginSums, theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], options: DescentOptions, time_limit: float = 0.0) -> DescentResult:
     """Gradient descent with a step halved when the objective rose."""
 
-class DualOptions:
-    """Tolerance, limits and order of a dual descent."""
-
-    def __init__(self) -> None: ...
-
-    @property
-    def tol(self) -> float: ...
-
-    @tol.setter
-    def tol(self, arg: float, /) -> None: ...
-
-    @property
-    def has_bias(self) -> bool: ...
-
-    @has_bias.setter
-    def has_bias(self, arg: bool, /) -> None: ...
-
-    @property
-    def max_iter(self) -> int: ...
-
-    @max_iter.setter
-    def max_iter(self, arg: int, /) -> None: ...
-
-    @property
-    def max_examined(self) -> int: ...
-
-    @max_examined.setter
-    def max_examined(self, arg: int, /) -> None: ...
-
-    @property
-    def uses_bounds(self) -> bool: ...
-
-    @uses_bounds.setter
-    def uses_bounds(self, arg: bool, /) -> None: ...
-
-    @property
-    def seed(self) -> int: ...
-
-    @seed.setter
-    def seed(self, arg: int, /) -> None: ...
-
-class DualResult:
-    """Where a dual descent ended."""
-
-    @property
-    def alpha(self) -> NDArray[numpy.float64]: ...
-
-    @property
-    def theta(self) -> NDArray[numpy.float64]: ...
-
-    @property
-    def objective(self) -> float: ...
-
-    @property
-    def gap(self) -> float: ...
-
-    @property
-    def violation(self) -> float: ...
-
-    @property
-    def n_iter(self) -> int: ...
-
-    @property
-    def n_inner(self) -> int: ...
-
-    @property
-    def n_examined(self) -> int: ...
-
-    @property
-    def n_pruned(self) -> int: ...
-
-    @property
-    def n_references(self) -> int: ...
-
-    @property
-    def status(self) -> int: ...
-
-def descend_dual(task: MarginTask, start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, options: DualOptions, time_limit: float = 0.0) -> DualResult:
-    """Coordinate descent on the dual of the hinge loss."""
-
 class NewtonOptions:
     """Bias, tolerance and limits of a Newton path."""
 
@@ -676,6 +613,122 @@ def sum_dual(task: MarginTask, smooth: MarginLoss, theta: Annotated[NDArray[nump
     At theta = (w, b): the losses of the task and, of the dual point that the slopes of the smooth loss give, for each class (-1, +1) the sums of alpha, of alpha^2 / s and of alpha y (x, 1); and the decision values where they are wanted.
     """
 
+class DualOptions:
+    """Tolerance, limits and order of a dual descent."""
+
+    def __init__(self) -> None: ...
+
+    @property
+    def tol(self) -> float: ...
+
+    @tol.setter
+    def tol(self, arg: float, /) -> None: ...
+
+    @property
+    def has_bias(self) -> bool: ...
+
+    @has_bias.setter
+    def has_bias(self, arg: bool, /) -> None: ...
+
+    @property
+    def max_iter(self) -> int: ...
+
+    @max_iter.setter
+    def max_iter(self, arg: int, /) -> None: ...
+
+    @property
+    def max_examined(self) -> int: ...
+
+    @max_examined.setter
+    def max_examined(self, arg: int, /) -> None: ...
+
+    @property
+    def uses_bounds(self) -> bool: ...
+
+    @uses_bounds.setter
+    def uses_bounds(self, arg: bool, /) -> None: ...
+
+    @property
+    def seed(self) -> int: ...
+
+    @seed.setter
+    def seed(self, arg: int, /) -> None: ...
+
+class DualResult:
+    """Where a dual descent ended."""
+
+    @property
+    def alpha(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def theta(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def objective(self) -> float: ...
+
+    @property
+    def gap(self) -> float: ...
+
+    @property
+    def violation(self) -> float: ...
+
+    @property
+    def n_iter(self) -> int: ...
+
+    @property
+    def n_inner(self) -> int: ...
+
+    @property
+    def n_examined(self) -> int: ...
+
+    @property
+    def n_pruned(self) -> int: ...
+
+    @property
+    def n_references(self) -> int: ...
+
+    @property
+    def status(self) -> int: ...
+
+def descend_dual(task: MarginTask, start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, options: DualOptions, time_limit: float = 0.0) -> DualResult:
+    """Coordinate descent on the dual of the hinge loss."""
+
+class NearInstances:
+    """
+    Instances by how far theta must move before their state changes; the rows of `facts` are reach, value, target, state, weight and change.
+    """
+
+    def __init__(self, facts: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], answers: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], width: float, is_two_sided: bool, is_everybody: bool) -> None: ...
+
+class RemovalResult:
+    """One value for each instance left out."""
+
+    @property
+    def values(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def reach(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def n_solves(self) -> list[int]: ...
+
+    @property
+    def n_changes(self) -> list[int]: ...
+
+    @property
+    def statuses(self) -> list[int]: ...
+
+def remove_each(near: NearInstances, places: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], facts: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], answers: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], feature_facts: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, feature_answers: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None) -> RemovalResult:
+    """
+    Decision values of instances by the smooth SVMs without them; the rows of `facts` are value, goal, weight and change, those of `feature_facts` coefficient, change and own.
+    """
+
+def multiply_few(X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], which: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, vectors: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """vectors @ X[which].T without a copy of the rows."""
+
+def combine_few(X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], which: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, coefs: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """coefs @ X[which] without a copy of the rows."""
+
 class Family:
     """Problems on one kernel that differ in their weights."""
 
@@ -699,58 +752,38 @@ def solve_class_pairs(gram: Gram, members: Annotated[NDArray[numpy.int64], dict(
     The same steps for every pair of classes, on its own instances; a dictionary of arrays.
     """
 
-class MaxMinOverResult:
-    """A solution, its counters and its gaps."""
+class TransductionResult:
+    """Labels, the solution, and the work."""
 
     @property
-    def solution(self) -> SolveResult: ...
+    def signs(self) -> NDArray[numpy.float64]: ...
 
     @property
-    def counters(self) -> NDArray[numpy.float64]: ...
-
-    @property
-    def gap(self) -> float: ...
-
-    @property
-    def trace(self) -> NDArray[numpy.float64]: ...
-
-def solve_maxminover(problem: BoxProblem, counters: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, options: SolveOptions, recompute_every: int = 1000, check_every: int = 0) -> MaxMinOverResult:
-    """
-    OneClassMaxMinOver: one class with squared slacks, by steps of +2 and -1.
-    """
-
-class ChainNode:
-    """How one solve of a chain went."""
+    def beta(self) -> NDArray[numpy.float64]: ...
 
     @property
     def status(self) -> int: ...
 
     @property
+    def n_switches(self) -> int: ...
+
+    @property
+    def n_doublings(self) -> int: ...
+
+    @property
+    def n_solves(self) -> int: ...
+
+    @property
+    def n_rounds(self) -> int: ...
+
+    @property
+    def n_descents(self) -> int: ...
+
+    @property
     def n_iter(self) -> int: ...
 
-    @property
-    def n_refreshes(self) -> int: ...
-
-    @property
-    def gap(self) -> float: ...
-
-    @property
-    def seconds(self) -> float: ...
-
-class RidgeChainResult:
-    """Solutions for several ridges in turn."""
-
-    @property
-    def nodes(self) -> list[ChainNode]: ...
-
-    @property
-    def beta(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
-
-    @property
-    def gradient(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
-
-def solve_ridge_chain(problem: BoxProblem, factors: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, options: SolveOptions) -> RidgeChainResult:
-    """Coordinate descent for several ridges in turn, each from the last."""
+def transduce(gram: object, targets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], limit: float, first_weight: float, n_positive: int, options: SolveOptions) -> TransductionResult:
+    """Joachims' transductive SVM; targets of the unlabelled are 0."""
 
 class GrowingGram(KernelRows):
     """A kernel matrix that grows."""
@@ -858,6 +891,11 @@ class PathWalker:
     def record(self, is_on: bool, keeps_pieces: bool = True) -> None:
         """Walk exactly from now on, and keep the pieces or scores alone."""
 
+    def pause(self, is_on: bool) -> None:
+        """
+        Walk to the solution at one place of the path, of which no piece is kept.
+        """
+
     def score(self, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], shares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], is_error: bool) -> None:
         """Sum the error of these rows along what is recorded."""
 
@@ -881,6 +919,9 @@ class PathWalker:
 
     @property
     def rounding_floor(self) -> float: ...
+
+    @property
+    def imbalance(self) -> float: ...
 
     @property
     def target_scale(self) -> float: ...
@@ -1100,36 +1141,3 @@ class NdcgWalk:
 
     def run(self, times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.float64]]:
         """(times, queries, values) of every change; another call goes on."""
-
-class TransductionResult:
-    """Labels, the solution, and the work."""
-
-    @property
-    def signs(self) -> NDArray[numpy.float64]: ...
-
-    @property
-    def beta(self) -> NDArray[numpy.float64]: ...
-
-    @property
-    def status(self) -> int: ...
-
-    @property
-    def n_switches(self) -> int: ...
-
-    @property
-    def n_doublings(self) -> int: ...
-
-    @property
-    def n_solves(self) -> int: ...
-
-    @property
-    def n_rounds(self) -> int: ...
-
-    @property
-    def n_descents(self) -> int: ...
-
-    @property
-    def n_iter(self) -> int: ...
-
-def transduce(gram: object, targets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], limit: float, first_weight: float, n_positive: int, options: SolveOptions) -> TransductionResult:
-    """Joachims' transductive SVM; targets of the unlabelled are 0."""

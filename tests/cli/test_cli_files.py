@@ -65,6 +65,8 @@ def made(run: Run) -> Run:
         ("search train.svm --journal train.svm", "--journal is train.svm"),
         ("search train.svm --report j --journal j", "--journal is j, which is also --report"),
         ("search train.svm --report j-wal --journal j", "a part of --journal is j-wal"),
+        ("search train.svm --json j-lock --journal j", "a part of --journal is j-lock"),
+        ("report j.db --output j.db-lock", "which is a part of the input file"),
         ("search train.svm --report x --json x", "--report is x, which is also --json"),
         ("search train.svm --model x --json x", "--json is x, which is also --model"),
         ("search train.svm --model x --json x.meta.json", "which is also the companion of"),
@@ -185,6 +187,50 @@ def test_what_can_not_be_written_is_said_before_the_work(
     monkeypatch.setattr(os, "access", lambda *given, **more: False)
     assert "is read-only" in refused(run, "fit", "train.svm")
     assert "--save-range needs a scaling" in refused(run, "fit", "train.svm", "--save-range", "r")
+
+
+def test_a_write_protected_file_stays(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Renaming asks for rights to the folder alone."""
+    assert run("fit", "train.svm")[0] == 0
+    for name in ("train.model", "train.model.meta.json"):
+        with monkeypatch.context() as patch:
+            allowed = lambda path, mode, name=name: Path(path).name != name  # noqa: E731
+            patch.setattr(os, "access", allowed)
+            assert f"{name} cannot be written: it is read-only." in refused(run, "fit", "train.svm")
+
+
+def test_a_sentence_is_one_line_whatever_names_it_has(run: Run) -> None:
+    name = "a\nb\x1b[2J\udcff\u2028ö.svm"
+    said = refused(run, "fit", name)
+    assert said == "alphapath: There is no file a\\nb\\x1b[2J\\udcff\\u2028ö.svm.\n"
+    shutil.copy("train.svm", name)
+    code, printed, _ = run("search", name, "-c", "1", "-g", "0.1", "--journal", f"{name}.db")
+    assert code == 0
+    assert all(line.isprintable() for line in printed.split("\n"))
+    assert "\\x1b[2J\\udcff\\u2028ö.model" in printed
+    assert run("report", f"{name}.db", "--output", "again.html")[0] == 0
+    assert run("fit", name, "--model", name + "m")[0] == 0
+    assert run("predict", "test.svm", name + "m", name + "p")[0] == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_streams_that_are_full(folder: Path) -> None:
+    command = f"'{sys.executable}' -m alphapath"
+    for script, code in (
+        ("fit train.svm > /dev/full", 2),
+        ("predict train.svm train.model > /dev/full", 2),
+        ("predict train.svm train.model out.txt 2> /dev/full", 2),
+        ("fit missing.svm 2> /dev/full", 2),
+        ("search train.svm -c 1 -g 1 --json /dev/full", 2),
+    ):
+        done = subprocess.run(
+            ["bash", "-c", f"{command} {script}"], env=ENVIRONMENT, capture_output=True, text=True
+        )
+        assert done.returncode == code, (script, done.stderr)
+        is_told = "No space left on device." in done.stderr
+        assert is_told or ("2> /dev/full" in script and not done.stderr), script
+    assert Path("train.model").read_bytes().startswith(b"svm_type c_svc\n")
+    assert Path("out.txt").stat().st_size > 0
 
 
 def test_the_standard_output_is_no_file(run: Run) -> None:

@@ -100,6 +100,13 @@ def test_quotes_of_tables(capsys: Any) -> None:
     assert "x.csv, line 2: a quote is closed in the middle" in refusal(capsys, "fit", "x.csv")
 
 
+def test_long_names_of_columns_are_shortened(capsys: Any) -> None:
+    name = "a" * 5000
+    for table in (TABLE.replace("no\n", "\n", 1), TABLE + "x,1,no\n"):
+        write("x.csv", "\n".join([f"{name},{name},class", *table.splitlines()[1:], ""]))
+        assert len(refusal(capsys, "fit", "x.csv")) < 500
+
+
 @pytest.mark.parametrize(
     ("row", "what"),
     [

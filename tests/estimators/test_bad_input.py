@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
-from alphapath import SVC, SVR, OneClassSVM, _core
+from alphapath import (
+    SVC,
+    SVR,
+    LinearSVC,
+    OneClassMaxMinOver,
+    OneClassSVM,
+    QuadraticLossSVC,
+    RankSVM,
+    SmoothSVC,
+    TransductiveSVC,
+    _core,
+)
+from alphapath.errors import KernelError
+from alphapath.model_selection import (
+    SVMSearchCV,
+    cross_validate,
+    cross_validate_path,
+    leave_one_out,
+    linear_c_search,
+)
+from alphapath.paths import c_path
 
 X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]])
 Y = np.array([0, 1, 0, 1])
@@ -111,3 +134,77 @@ def test_bad_rows_to_predict():
     model.set_params(break_ties=True, decision_function_shape="ovo")
     with pytest.raises(ValueError, match="break_ties must be False"):
         model.predict(X)
+
+
+#: How a sparse matrix leads out of its arrays: its format, and the number that is wrong.
+DAMAGES = {
+    "column": ("csr", "indices", 3, 77),
+    "negative column": ("csr", "indices", 3, -5),
+    "pointer": ("csr", "indptr", 5, 10**6),
+    "falling pointer": ("csr", "indptr", 5, 0),
+    "last pointer": ("csr", "indptr", -1, 10**7),
+    "first pointer": ("csr", "indptr", 0, 3),
+    "row of CSC": ("csc", "indices", 3, 77),
+    "pointer of CSC": ("csc", "indptr", 2, 10**6),
+    "column of COO": ("coo", "col", 3, 77),
+    "row of COO": ("coo", "row", 3, -1),
+}
+MODELS = {
+    "SVC": SVC(gamma=0.5),
+    "SVR": SVR(gamma=0.5),
+    "OneClassSVM": OneClassSVM(gamma=0.5),
+    "OneClassMaxMinOver": OneClassMaxMinOver(gamma=0.5),
+    "LinearSVC": LinearSVC(),
+    "SmoothSVC": SmoothSVC(gamma=0.5),
+    "QuadraticLossSVC": QuadraticLossSVC(gamma=0.5),
+    "TransductiveSVC": TransductiveSVC(gamma=0.5),
+    "RankSVM": RankSVM(),
+}
+ROWS = np.random.default_rng(0).normal(size=(40, 5))
+LABELS = np.where(ROWS[:, 0] > 0.0, 1, 0)
+
+
+def damaged(kind):
+    form, name, place, value = DAMAGES[kind]
+    matrix = sp.csr_array(ROWS).asformat(form)
+    numbers = getattr(matrix, name).copy()
+    numbers[place] = value
+    setattr(matrix, name, numbers)
+    return matrix
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_a_damaged_sparse_matrix_reaches_no_native_code(kind):
+    """SciPy's native code included, which crashes or reads other numbers."""
+    takers = {
+        "search": lambda rows: SVMSearchCV(SVC(), {"C": [1.0, 2.0]}).fit(rows, LABELS),
+        "linear search": lambda rows: linear_c_search(LinearSVC(), rows, LABELS),
+        "folds": lambda rows: cross_validate(SVC(), rows, LABELS),
+        "leave-one-out": lambda rows: leave_one_out(SVC(gamma=0.5), rows, LABELS),
+        "lambda": lambda rows: cross_validate_path(QuadraticLossSVC(gamma=0.5), rows, LABELS),
+        "path": lambda rows: c_path(SVC(gamma=0.5), rows, LABELS, 0.1, 1.0),
+    }
+    for name, model in MODELS.items():
+        more = {"qid": np.arange(40) // 10} if name == "RankSVM" else {}
+        takers[f"{name}.fit"] = partial(clone(model).fit, y=LABELS, **more)
+        takers[f"{name}.predict"] = clone(model).fit(ROWS, LABELS, **more).predict
+    path = c_path(SVC(gamma=0.5), ROWS, LABELS, 0.1, 1.0)
+    along_lambda = QuadraticLossSVC(gamma=0.5).lambda_path(ROWS, LABELS, lam_to=0.1)
+    takers |= {
+        "path.validate": lambda rows: path.validate(rows, LABELS),
+        "path.decision_function": lambda rows: path.decision_function(rows, 0.5),
+        "lambda_path.validate": lambda rows: along_lambda.validate(rows, LABELS),
+        "lambda_path.predict": lambda rows: along_lambda.predict(rows, 0.5),
+    }
+    form = DAMAGES[kind][0].upper()
+    for take in takers.values():
+        with pytest.raises(KernelError, match=rf"X is not a valid {form} matrix: .*\.$"):
+            take(damaged(kind))
+
+
+def test_a_path_takes_rows_of_any_kind():
+    path = c_path(SVC(gamma=0.5), ROWS, LABELS, 0.1, 1.0)
+    expected = path.decision_function(ROWS, 0.5)
+    for rows in (sp.coo_array(ROWS), sp.csc_array(ROWS), ROWS.tolist()):
+        assert path.decision_function(rows, 0.5) == pytest.approx(expected, abs=1e-12)
+        assert len(path.validate(rows, LABELS).value) == len(path.validate(ROWS, LABELS).value)

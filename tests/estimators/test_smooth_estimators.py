@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -324,3 +326,18 @@ def test_seeds_of_dual_problems_are_refused():
             function(SmoothSVC(), X4, Y4, seeding="sir")
     with pytest.raises(ValueError, match="has one row only"):
         leave_one_out(SmoothSVC(), X4, np.array([0, 0, 0, 1]))
+
+
+@pytest.mark.parametrize("seed", [5, 15, 17])
+def test_steps_that_only_move_rounding_end(seed):
+    """Weights of many decades and large kernel values: the objective cannot fall visibly."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(25, 3)), np.full(25, 2.0)
+    weights = 10.0 ** rng.uniform(-4.0, 4.5, 25)
+    kernel = {"kernel": "poly", "degree": 4, "gamma": 0.86, "fit_intercept": False}
+    model = SmoothSVR(c=256.0, strategy="instance", **kernel)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y, sample_weight=weights)
+    assert model.fit_status_ in (Status.SOLVED, Status.STALLED)
+    assert model.kkt_violation_ < 10.0

@@ -302,15 +302,16 @@ class KernelChoice:
         inside = np.longdouble(gamma) * products + np.longdouble(self.coef0)
         return np.asarray(inside**self.degree if self.name == "poly" else np.tanh(inside))
 
-    def rounding(self, X: FloatArray, gamma: float) -> float:
+    def rounding(self, X: FloatArray, gamma: float, is_centred: bool = True) -> float:
         """The relative error of kernel values computed in double, in units of eps, at worst.
 
-        exp turns the absolute error of its argument, gamma |x - z|^2 formed from |x|^2 of centred
-        rows, into a relative one; powers multiply that of their base.
+        exp turns the absolute error of its argument, gamma |x - z|^2 formed from |x|^2 of rows
+        (centred unless they are sparse), into a relative one; powers multiply that of their base.
         """
         d = X.shape[1]
         if self.name == "rbf":
-            size = float(np.square(X - X.mean(axis=0)).sum(axis=1).max())
+            about = X.mean(axis=0) if is_centred else 0.0
+            size = float(np.square(X - about).sum(axis=1).max())
             return min(1.0 / np.finfo(float).eps, 8.0 + 4.0 * (d + 4) * gamma * size)
         if self.name == "sigmoid":
             size = float(np.square(X).sum(axis=1).max())

@@ -293,7 +293,7 @@ def change_outline(path: Path, rng: Generator) -> None:
         return
     try:
         outline = json.loads(row[0])
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):  # damaged already
         return
     node: Any = outline
     while isinstance(node, dict | list) and node:

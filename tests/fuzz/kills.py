@@ -207,8 +207,10 @@ class Killer:
             file.unlink(missing_ok=True)
         n_lost = sum(self.kill(journal) for _ in range(n_kills))
         self.complete(journal)
-        if self.results() != self.expected:
-            self.faults.append("the results have other bits")
+        found = self.results()
+        if found != self.expected:
+            what = first_difference(found, self.expected)
+            self.faults.append(f"the results have other bits: {what}")
         n_again = len(self.begun()) - self.n_chains
         self.n_again += n_again
         if len(set(self.begun())) != self.n_chains or n_again > n_lost:
@@ -250,6 +252,17 @@ class Killer:
             places[whom]()
         except ProcessLookupError:
             return
+
+
+def first_difference(found: dict[str, Any], expected: dict[str, Any]) -> str:
+    for name in sorted({*found, *expected}):
+        one, other = found.get(name), expected.get(name)
+        if one is None or other is None or len(one) != len(other):
+            return f"{name} is {one!r:.80}, where it was {other!r:.80}"
+        for k, pair in enumerate(zip(one, other, strict=True)):
+            if pair[0] != pair[1]:
+                return f"{name}[{k}] is {pair[0]!r:.80}, where it was {pair[1]!r:.80}"
+    return "none"
 
 
 def main() -> int:

@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from . import quality
@@ -32,7 +33,7 @@ def raw_gram(rows: Rows, gamma: float | None = None) -> tuple[LongArray, float]:
     K = quality.gram(rows.kernel, rows.values, gamma)
     if rows.kernel.name == "precomputed" or callable(rows.kernel.name):
         return K, rows.values.shape[1] + 4.0
-    return K, rows.kernel.rounding(rows.values, gamma)
+    return K, rows.kernel.rounding(rows.values, gamma, not sp.issparse(rows.X))
 
 
 def gamma_of(rows: Rows) -> float:
@@ -43,15 +44,20 @@ def gamma_of(rows: Rows) -> float:
 
 
 def class_duals(
-    rows: Rows, K: LongArray, error: float, class_weight: Any = None
+    rows: Rows, K: LongArray, error: float, class_weight: Any = None, classes: Any = None
 ) -> Iterator[tuple[NDArray[np.intp], Dual]]:
-    """The members and the problem of each pair of classes, in the order of `intercept_`."""
-    classes, codes = np.unique(np.asarray(rows.y), return_inverse=True)
+    """The members and the problem of each pair of classes, in the order of `intercept_`.
+
+    `classes` are those that the model knows, if not all of them have rows.
+    """
+    classes = np.unique(np.asarray(rows.y)) if classes is None else classes
+    codes = np.searchsorted(classes, np.asarray(rows.y))
     weights = rows.unit_weights
     scale = np.ones(len(classes))
     if isinstance(class_weight, str):
-        counts = np.bincount(codes, weights=weights)
-        scale = weights.sum() / (len(classes) * counts)
+        counts = np.bincount(codes, weights=weights, minlength=len(classes))
+        used = counts > 0.0  # an update may leave a class without rows
+        scale[used] = weights.sum() / (np.count_nonzero(used) * counts[used])
     elif class_weight is not None:
         scale = np.array([class_weight.get(label, 1.0) for label in classes.tolist()])
     c = rows.C * scale[codes] * weights

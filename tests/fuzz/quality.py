@@ -5,9 +5,10 @@
 The violation is that of LIBSVM's stopping rule. What it can not go below is the rounding of the
 gradient, stated by `Quality.floor`:
 
-    ULPS eps (E sum_j |beta_j| max_i |K_ij| + max |r| + |bias|)
+    ULPS eps (E sum_j |beta_j| max_i |K_ij| + F sum_j |beta_j| + max |r| + |bias|)
 
-with E the error of one kernel value in units of eps (`KernelChoice.rounding`): a solver in double
+with E the error of one kernel value in units of eps (`KernelChoice.rounding`) and F `coarse` of the
+problem, mostly 0: a solver in double
 sees kernel values and their sum no better than that, and moves no beta by less than its last bit.
 """
 
@@ -33,7 +34,9 @@ LongArray = NDArray[np.longdouble]
 class Dual:
     """One problem, as plain numbers: what the model's definition says, not what the library does.
 
-    `error` is that of a kernel value in units of eps.
+    `error` is that of a kernel value in units of eps; `coarse` is what a unit of |beta| adds to
+    the rounding of all slopes, in units of eps, where K is made of larger values (differences of
+    pairs).
     """
 
     K: LongArray
@@ -44,6 +47,7 @@ class Dual:
     total: float | None = 0.0
     ridge: FloatArray | None = None
     error: float = 8.0
+    coarse: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,8 @@ def measure(problem: Dual, beta: FloatArray, bias: float | None = None) -> Quali
     right = gradient + np.where(beta >= 0.0, eps, -eps)
     # Shares of merged rows, and what a sum of boxes rounds to.
     inset = 4.0 * EPS * np.maximum(np.abs(problem.lower), np.abs(problem.upper))
-    inset = np.where(np.isfinite(inset), inset, 0.0)
+    # In boxes that are never felt all betas are small beside the width, and no rounding.
+    inset = np.minimum(inset, 4.0 * EPS * np.abs(beta).max(initial=0.0))
     can_fall, can_rise = beta > problem.lower + inset, beta < problem.upper - inset
     down = float(left[can_fall].max(initial=-np.inf))
     up = float(right[can_rise].min(initial=np.inf))
@@ -101,7 +106,8 @@ def measure(problem: Dual, beta: FloatArray, bias: float | None = None) -> Quali
     size = np.abs(beta) @ np.abs(problem.K).max(axis=0, initial=0.0).astype(float)
     if problem.ridge is not None:
         size += float(np.abs(problem.ridge * beta).max(initial=0.0))
-    floor = ULPS * EPS * (problem.error * size + np.abs(problem.targets).max() + eps + abs(used))
+    size = problem.error * size + problem.coarse * float(np.abs(beta).sum())
+    floor = ULPS * EPS * (size + np.abs(problem.targets).max() + eps + abs(used))
     slope = gradient + used
     if problem.ridge is not None:
         slope = slope - problem.ridge * beta

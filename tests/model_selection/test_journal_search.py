@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import resource
@@ -29,6 +30,7 @@ import alphapath
 from alphapath import SVC, LinearSVC
 from alphapath.errors import JournalError
 from alphapath.model_selection import SVMSearchCV
+from alphapath.model_selection.grid.chain import ChainSolver
 from alphapath.model_selection.grid.work import SearchWork
 from alphapath.search.chain import NEIGHBOUR
 from alphapath.search.journal import Journal
@@ -310,6 +312,33 @@ def test_a_full_disk_costs_no_results(tmp_path: Path) -> None:
         for key, value in plain.cv_results_.items():
             if "_time" not in key:
                 assert np.array_equal(np.asarray(search.cv_results_[key]), np.asarray(value)), key
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning", "ignore:One or more")
+@pytest.mark.parametrize("plan", ["along_c", "linked_kernels"])
+def test_a_refusal_that_passes_is_not_kept(
+    plan: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There may be more memory when the search resumes."""
+    X, y = make_classification(80, random_state=0)
+    options: dict[str, Any] = {"plan": plan, "error_score": np.nan}
+    plain = make_search(None, **options).fit(X, y)
+    path, solve = tmp_path / "search.db", ChainSolver.solve
+    calls = itertools.count()
+
+    def fail(self: ChainSolver, *given: Any) -> None:
+        if next(calls) == 1:
+            raise MemoryError
+        solve(self, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ChainSolver, "solve", fail)
+        failed = make_search(path, **options).fit(X, y)
+    assert "refused" in failed.cv_results_["status"]
+    again = make_search(path, **options).fit(X, y)
+    for key, value in plain.cv_results_.items():
+        if "_time" not in key:
+            assert np.array_equal(np.asarray(again.cv_results_[key]), np.asarray(value)), key
 
 
 def test_workers_share_a_journal(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import pickle
 import time
@@ -146,6 +147,27 @@ def test_ctrl_c_in_a_chain_keeps_what_it_solved(monkeypatch: pytest.MonkeyPatch)
     assert count(search, "solved") == 2
     assert count(search, "partial") == 1
     assert search.best_params_["svc__C"] in (0.1, 1.0)
+
+
+@pytest.mark.parametrize("is_interrupted", [True, False])
+def test_a_chain_that_is_cut_before_its_last_fold(
+    is_interrupted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fold of which nothing is solved fails no other, and Ctrl-C is no failed fit."""
+    solve = search_solve.solve_sequence
+
+    def cut(*arguments: Any, **options: Any) -> Any:
+        found = solve(*arguments, **options)
+        columns = {name: values[:2] for name, values in found.columns.items()}
+        return replace(found, columns=columns, is_interrupted=is_interrupted)
+
+    monkeypatch.setattr(search_solve, "solve_sequence", cut)
+    search = SVMSearchCV(SVC(), {"C": [0.1, 1.0, 10.0], "gamma": [0.1]}, cv=3, refit=False)
+    end = pytest.raises(KeyboardInterrupt) if is_interrupted else contextlib.nullcontext()
+    with end, pytest.warns(ConvergenceWarning, match="not run on every fold"):
+        search.fit(*generated(200))
+    assert search.cv_results_["status"].tolist() == ["partial", "partial", "not_run"]
+    assert search.cv_results_["n_splits_done"].tolist() == [1, 1, 0]
 
 
 PERF_COUNTER = time.perf_counter

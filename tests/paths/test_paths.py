@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn.svm
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
@@ -49,6 +51,15 @@ def check_path(path: Path, times: Any, tol: float = 1e-8) -> None:
         # What rounding leaves in the bias costs as much for every unit of weight.
         rounding = 1e-12 * solution.problem.weights.sum()
         assert certificate.duality_gap <= 1e-9 * max(1.0, abs(certificate.objective)) + rounding
+
+
+@pytest.mark.parametrize("container", [np.ndarray.tolist, pd.DataFrame, csc_array], ids=str)
+def test_rows_in_any_container(container: Callable[[Any], Any]) -> None:
+    X, y = two_classes("ties", 40)
+    path = c_path(SVC(gamma=0.5), X, y, 0.1, 10.0)
+    expected, curve = path.decision_function(X, 1.0), path.validate(X, y)
+    assert_array_equal(path.decision_function(container(X), 1.0), expected)
+    assert path.validate(container(X), y).best_value == curve.best_value
 
 
 @pytest.mark.parametrize("kernel", sorted(KERNELS))
@@ -369,3 +380,12 @@ def test_a_path_is_told_in_a_line() -> None:
     X, y = two_classes("generated")
     path = c_path(SVC(gamma=0.5), X, y, 0.25, 8.0)
     assert repr(path) == f"Path(C from 0.25 to 8, {path.pieces['tau'].size} pieces)"
+
+
+def test_what_bridges_a_gap_is_no_piece_of_the_path() -> None:
+    """Of a kernel that is not definite: the solver's way to the solution has a time of its own."""
+    rng = np.random.default_rng(0)
+    X, y = 3.0 * rng.normal(size=(30, 2)), (rng.random(30) < 0.5).astype(int)
+    path = c_path(SVC(kernel="sigmoid", gamma=0.1, coef0=-1.0), X, y, 0.01, 100.0)
+    assert path.gaps
+    assert np.all(np.diff(path.pieces["tau"]) >= 0.0)

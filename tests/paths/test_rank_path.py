@@ -8,6 +8,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import ndcg_score
 from sklearn.metrics.pairwise import rbf_kernel
@@ -226,3 +227,27 @@ def test_ties_on_training_rows_follow_one_rule(kernel: str) -> None:
             expected = np.mean([by_hand(y[qid == q], scores[qid == q], 5) for q in (0, 1)])
             assert_allclose(curve(t), expected, atol=1e-11)
             assert_allclose(ndcg(y, scores, qid, k=5), expected, atol=1e-11)
+
+
+def test_rows_in_any_container_are_scored() -> None:
+    X, y, qid = generated(30)
+    path = rank_c_path(RankSVM(kernel="rbf", gamma=0.3), X, y, 0.01, 1.0, qid=qid)
+    plain = path.validate(X, y, qid)
+    for other in (X.tolist(), sp.coo_array(X), sp.csc_matrix(X)):
+        assert_allclose(
+            path.decision_function(other, 0.5), path.decision_function(X, 0.5), atol=1e-12
+        )
+        assert path.validate(other, y, qid).best == pytest.approx(plain.best)
+
+
+def test_what_bridges_a_gap_is_no_piece_of_the_path() -> None:
+    """Where the solver takes over, its way to the exact solution has a time of its own."""
+    rng = np.random.default_rng(6035)
+    X = 2e6 + 1e4 * rng.normal(size=(4, 2))
+    y, qid = np.array([0.0, 2.0, 0.0, 1.0]), np.array([1, 1, 0, 1])
+    for C in (1e-8, 1e-3, 1e3):
+        for c_new in ("gain", np.array([1e-9, 0.0, 1.0])):
+            path = rank_weight_path(
+                RankSVM(C=C), X, y, qid=qid, c_old=np.array([1e3, 1.0, 1e-3]), c_new=c_new
+            )
+            assert np.all(np.diff(path.pieces["tau"]) >= 0.0)

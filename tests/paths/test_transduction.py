@@ -215,3 +215,46 @@ def test_weights_doubled_between_label_switches_stay_exact() -> None:
         product = view.multiply(everybody, beta) - view.gram.offset() @ beta
         np.testing.assert_allclose(kept, product - view.gram.offset() * beta.sum(), atol=1e-11)
     assert walker.n_fallbacks == 0
+
+
+def test_the_certificate_is_that_of_the_weights_to_the_last_bit() -> None:
+    """C (C_unlabelled / C) may be C_unlabelled but for rounding: betas there are at their bound."""
+    X, y, is_labelled = moons()
+    labels = np.where(is_labelled, y > 0, -1)
+    for C in (0.3, 18.138985124986206, 27.585694462498704):
+        model = TransductiveSVC(C=C, C_unlabelled=1.3725944684617355, gamma=2.0).fit(X, labels)
+        assert model.certify(X, labels).is_optimal(1e-9)
+
+
+def test_frames_are_predicted_without_warnings() -> None:
+    pd = pytest.importorskip("pandas")
+    X, y, is_labelled = moons()
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    labels = np.where(is_labelled, y > 0, -1)
+    model = TransductiveSVC(C=5.0, gamma=2.0).fit(frame, labels)
+    plain = TransductiveSVC(C=5.0, gamma=2.0).fit(X, labels)
+    np.testing.assert_array_equal(model.decision_function(frame), plain.decision_function(X))
+    assert model.certify(frame, labels).is_optimal(1e-9)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["b", "a"]])
+
+
+def test_a_kernel_that_is_not_definite_comes_to_an_end() -> None:
+    rng = np.random.default_rng(0)
+    for seed in range(20):
+        X = 3.0 * rng.normal(size=(18, 2))
+        y = np.full(18, -1)
+        y[:4] = 0, 1, 0, 1
+        model = TransductiveSVC(
+            C=0.0625, C_unlabelled=0.0121, kernel="sigmoid", gamma=11.0 / (1 + seed), coef0=1.9
+        ).fit(X, y)
+        assert np.count_nonzero(model.transduction_[4:] == 1) == 7
+
+
+def test_betas_sum_to_nothing_where_kernel_values_are_tiny() -> None:
+    X, y, is_labelled = moons()
+    labels = np.where(is_labelled, y > 0, -1)
+    model = TransductiveSVC(C=0.125, C_unlabelled=0.9, kernel="linear").fit(1e-8 * X, labels)
+    beta = model.model_.dual_coef_[0]
+    assert abs(beta.sum()) <= 1e-12 * np.abs(beta).sum()
+    assert model.certify(1e-8 * X, labels).is_optimal(1e-9)

@@ -18,7 +18,7 @@ def readme_command(name: str) -> str:
 
 
 def test_the_readme_has_both_commands() -> None:
-    assert readme_command("tests").endswith("-m pytest")
+    assert readme_command("tests").endswith("-m pytest -n logical")
     assert readme_command("demo").endswith(".venv/bin/alphapath search")
     for name in ("tests", "demo"):
         assert readme_command(name).startswith("python3 -m venv .venv && .venv/bin/pip install ")

@@ -1,17 +1,25 @@
-"""The C++ tests, built with the address and undefined-behaviour sanitizers."""
+"""The C++ tests and Python in many threads, built with sanitizers."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SANITIZER_WORDS = ("AddressSanitizer", "LeakSanitizer", "runtime error:")
+SOURCE = ROOT / "src" / "alphapath"
+SANITIZER_WORDS = ("AddressSanitizer", "LeakSanitizer", "ThreadSanitizer", "runtime error:")
+SETTINGS = {
+    "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0",
+    "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+    "TSAN_OPTIONS": "halt_on_error=1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
 
 
 def run(command: list[str], **settings: str) -> str:
@@ -31,49 +39,88 @@ def run(command: list[str], **settings: str) -> str:
     return done.stdout
 
 
-@pytest.fixture(scope="module")
-def test_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def find_compiler() -> str:
+    compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
+    if compiler is None:
+        pytest.skip("no C++ compiler is installed")
+    return compiler
+
+
+def build(folder: Path, sanitizer: str, target: str, **options: str) -> Path:
+    """The folder with a target of the native build in it."""
     cmake = shutil.which("cmake")
     if cmake is None:
         pytest.skip("cmake is not installed")
-    if not (os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")):
-        pytest.skip("no C++ compiler is installed")
-    build = tmp_path_factory.mktemp("native")
-    options = ["TESTS=ON", "SANITIZE=ON", "PYTHON=OFF"]
+    find_compiler()
     # pip puts ninja beside the interpreter, which need not be on the search path.
     ninja = shutil.which("ninja") or shutil.which("ninja", path=sysconfig.get_path("scripts"))
     generator = ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}"] if ninja else []
-    run(
-        [cmake, "-S", ".", "-B", str(build), *generator]
-        + [f"-DALPHAPATH_{option}" for option in options]
-    )
-    run([cmake, "--build", str(build), "-j2", "--target", "alphapath_tests"])
-    return build / "alphapath_tests"
+    options = {"TESTS": "ON", "SANITIZE": sanitizer, "PYTHON": "OFF"} | options
+    definitions = [f"-DALPHAPATH_{name}={value}" for name, value in options.items()]
+    python = f"-DPython_EXECUTABLE={sys.executable}"
+    run([cmake, "-S", ".", "-B", str(folder), python, *generator, *definitions])
+    run([cmake, "--build", str(folder), "-j2", "--target", target])
+    return folder
 
 
-def test_the_native_tests_pass_under_sanitizers(test_program: Path) -> None:
-    printed = run(
-        [str(test_program)],
-        ASAN_OPTIONS="detect_leaks=1:abort_on_error=0",
-        UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1",
-    )
+def check_no_report(printed: str) -> None:
     reports = [line for line in printed.splitlines() if any(w in line for w in SANITIZER_WORDS)]
     assert not reports, "\n".join(reports)
 
 
-def test_a_sanitizer_report_would_fail(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sanitizer", ["address", "thread"])
+def test_the_native_tests_pass_under_sanitizers(tmp_path: Path, sanitizer: str) -> None:
+    folder = build(tmp_path, sanitizer, "alphapath_tests")
+    check_no_report(run([str(folder / "alphapath_tests")], **SETTINGS))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the sanitizer is preloaded as on Linux")
+def test_threads_of_python_do_not_race(tmp_path: Path) -> None:
+    """The package with a module built for the thread sanitizer, used by many threads."""
+    name = "libtsan.so"
+    library = run([find_compiler(), f"-print-file-name={name}"]).strip()
+    if library == name:
+        pytest.skip(f"{name} is not installed")
+    package = tmp_path / "site" / "alphapath"
+    shutil.copytree(SOURCE, package, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    folder = build(tmp_path / "build", "thread", "_core", PYTHON="ON", TESTS="OFF")
+    for module in folder.glob("_core.*"):
+        shutil.copy(module, package)
+    script = ROOT / "tests" / "thread_stress.py"
+    found = {"PYTHONPATH": str(package.parent), "LD_PRELOAD": library}
+    printed = run([sys.executable, str(script)], **SETTINGS, **found)
+    check_no_report(printed)
+    assert printed.count("same bits: ") == 5
+
+
+OUTSIDE = """
+#include <vector>
+int main(int n, char**) { std::vector<int> v(4); return v.data()[n + 3]; }
+"""
+RACE = """
+#include <thread>
+int n = 0;
+int main() { std::thread t([] { ++n; }); ++n; t.join(); return 0; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "sanitizer", "report"),
+    [
+        (OUTSIDE, "address,undefined", "AddressSanitizer"),
+        (RACE, "thread", "ThreadSanitizer: data race"),
+    ],
+    ids=["address", "thread"],
+)
+def test_a_sanitizer_report_would_fail(
+    tmp_path: Path, program: str, sanitizer: str, report: str
+) -> None:
     """The flags of the build catch what they are there for."""
-    compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
-    if compiler is None:
-        pytest.skip("no C++ compiler is installed")
     source = tmp_path / "bad.cpp"
-    source.write_text(
-        "#include <vector>\n"
-        "int main(int n, char**) { std::vector<int> v(4); return v.data()[n + 3]; }\n"
-    )
-    program = tmp_path / "bad"
-    flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    run([compiler, "-std=c++20", *flags, str(source), "-o", str(program)])
-    done = subprocess.run([str(program)], capture_output=True, text=True)
+    source.write_text(program)
+    flags = [f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all"]
+    run([find_compiler(), "-std=c++20", *flags, str(source), "-o", str(tmp_path / "bad")])
+    environment = os.environ | SETTINGS
+    done = subprocess.run([str(tmp_path / "bad")], env=environment, capture_output=True, text=True)
     assert done.returncode != 0
-    assert "AddressSanitizer" in done.stderr
+    assert report in done.stderr

@@ -10,6 +10,7 @@ of others.
 from __future__ import annotations
 
 import ast
+import posixpath
 import re
 import sys
 from collections.abc import Iterator
@@ -109,7 +110,24 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "estimators": ("common", "exchange", "*", "registry"),
     "model_selection": ("scoring", "folds", "grid", "*"),
     "report": ("data_facts score_grid", "displays", "curve_record record_check", "record", "html"),
-    "cli": ("failure output termination", "files", "*", "commands"),
+    "cli": ("failure", "output termination", "files", "*", "commands"),
+}
+
+# Rooms of cpp/src, from the bottom: each may use those named here, which stand above it. A header
+# is included by its path in cpp/src.
+CPP_ROOMS: dict[str, tuple[str, ...]] = {
+    "simd": (),
+    "base": ("simd",),
+    "kernel": ("base", "simd"),
+    "quadratic": ("base", "simd"),
+    "smooth": ("base", "simd"),
+    "factor": ("base", "kernel", "simd"),
+    "problem": ("base", "kernel", "simd"),
+    "dual": ("base", "kernel", "factor", "problem", "simd"),
+    "path": ("base", "kernel", "factor", "problem", "simd"),
+    "primal": ("base", "factor", "problem", "simd"),
+    "sequence": ("base", "kernel", "problem", "dual", "simd"),
+    "ranking": ("base", "kernel", "factor", "problem", "path", "primal", "simd"),
 }
 
 PYTHON_HEADERS = re.compile(r"^(Python\.h|nanobind/|pybind11/|numpy/)")
@@ -117,6 +135,7 @@ BANNED_HEADERS = {"iostream", "cstdio", "stdio.h", "print", "random"}
 BANNED_CALLS = re.compile(r"\b(std::c(?:out|err|log)|f?printf|puts|s?rand|random_device)\b")
 # Not C++, but needed: vector instructions, and memory straight from the system.
 C_HEADERS = {"immintrin.h", "cpuid.h", "arm_neon.h", "sys/mman.h", "unistd.h"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.M)
 
 
 def room_of(module: str) -> str | None:
@@ -273,11 +292,13 @@ def find_cycle(edges: Edges) -> list[str]:
 
 def cpp_faults(path: str, source: str) -> list[str]:
     """Sentences for everything in one C++ file that its folder forbids."""
-    folder = path.split("/")[0]
+    folder, room = [*path.split("/"), ""][:2]
     if folder == "bindings":
         return []
+    if folder == "src" and room not in CPP_ROOMS:
+        return [f"cpp/{path} belongs to no room: add it to CPP_ROOMS in tests/repo/test_rooms.py."]
     faults = []
-    for opening, header in re.findall(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', source, re.M):
+    for opening, header in INCLUDE.findall(source):
         if PYTHON_HEADERS.match(header):
             faults.append(
                 f"cpp/{path} includes {header}: only cpp/bindings may include Python headers."
@@ -294,9 +315,10 @@ def cpp_faults(path: str, source: str) -> list[str]:
                 f"cpp/{path} includes <{header}>: the core may use only the C++ standard library "
                 f"and {sorted(C_HEADERS)}."
             )
-        elif folder == "include" and opening == '"' and not header.startswith("alphapath/"):
+        elif opening == '"' and header.split("/")[0] not in (room, *CPP_ROOMS[room]):
             faults.append(
-                f'cpp/{path} includes "{header}": public headers may include only "alphapath/...".'
+                f'cpp/{path} (room {room}) includes "{header}": that room may use only its own '
+                f"files and the rooms {list(CPP_ROOMS[room])}."
             )
     if folder != "tests":
         code = re.sub(r"//[^\n]*|/\*.*?\*/", "", source, flags=re.S)
@@ -418,17 +440,42 @@ def test_an_offending_import_is_named(path: str, source: str, word: str) -> None
     assert path in faults[0]
 
 
+def test_cpp_rooms_stand_on_rooms_above_them_in_the_table() -> None:
+    rooms = list(CPP_ROOMS)
+    for k, room in enumerate(rooms):
+        assert set(CPP_ROOMS[room]) <= set(rooms[:k]), room
+
+
+def test_no_cycle_between_cpp_folders_and_between_headers() -> None:
+    folders: Edges = set()
+    headers: Edges = set()
+    for path in files(CPP / "src", "*.hpp", "*.cpp"):
+        name = path.relative_to(CPP / "src").as_posix()
+        for opening, used in INCLUDE.findall(path.read_text()):
+            ends = (posixpath.dirname(name), posixpath.dirname(used))
+            if opening == '"' and ends[0] != ends[1]:
+                folders.add(ends)
+            if opening == '"' and path.suffix == ".hpp":
+                headers.add((name, used))
+    assert folders
+    assert headers
+    assert find_cycle(folders) == []
+    assert find_cycle(headers) == []
+
+
 @pytest.mark.parametrize(
     ("path", "source", "word"),
     [
-        ("src/smo.cpp", "#include <Python.h>\n", "Python.h"),
-        ("include/alphapath/a.hpp", "#include <nanobind/nanobind.h>\n", "nanobind"),
+        ("src/dual/smo.cpp", "#include <Python.h>\n", "Python.h"),
+        ("src/base/a.hpp", "#include <nanobind/nanobind.h>\n", "nanobind"),
         ("tests/smo.cpp", "#include <nanobind/ndarray.h>\n", "nanobind"),
-        ("src/smo.cpp", "#include <iostream>\n", "iostream"),
-        ("src/smo.cpp", "#include <random>\n", "random"),
-        ("src/smo.cpp", "#include <cblas.h>\n", "cblas.h"),
-        ("include/alphapath/a.hpp", '#include "simd/vec.hpp"\n', "simd/vec.hpp"),
-        ("src/smo.cpp", "int f() { return rand(); }\n", "rand"),
+        ("src/dual/smo.cpp", "#include <iostream>\n", "iostream"),
+        ("src/dual/smo.cpp", "#include <random>\n", "random"),
+        ("src/dual/smo.cpp", "#include <cblas.h>\n", "cblas.h"),
+        ("src/dual/smo.cpp", '#include "path/walker.hpp"\n', "path/walker.hpp"),
+        ("src/dual/smo.cpp", '#include "smo.hpp"\n', "smo.hpp"),
+        ("src/dual/smo.cpp", "int f() { return rand(); }\n", "rand"),
+        ("src/smo.cpp", "#include <vector>\n", "no room"),
     ],
 )
 def test_an_offending_include_is_named(path: str, source: str, word: str) -> None:
@@ -453,5 +500,5 @@ def test_a_rightful_import_passes(path: str, source: str) -> None:
 
 
 def test_comments_and_bindings_pass() -> None:
-    assert cpp_faults("src/smo.cpp", "// never printf here\n#include <vector>\n") == []
+    assert cpp_faults("src/dual/smo.cpp", "// never printf here\n#include <vector>\n") == []
     assert cpp_faults("bindings/module.cpp", "#include <nanobind/nanobind.h>\n") == []

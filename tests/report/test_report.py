@@ -336,6 +336,8 @@ FAULTS = [
     ("best.index", True, "from 0 to 8"),
     ("best.mean", 0.5, "best.mean"),
     ("best.params", {}, "best.params"),
+    ("cv_results.params", [{"svc__C": "a" * 5000}] * 9, "^.{,200}$"),
+    ("best.mean", 10**300, "best.mean"),
     ("simplest", None, "simplest"),
     ("chosen.error", None, "chosen.error"),
     ("seconds", "long", "seconds"),
@@ -386,6 +388,14 @@ def test_scores_of_any_size_can_be_drawn(search: Any) -> None:
 
 def test_whole_numbers_of_any_size_can_be_shown(record: Any) -> None:
     assert "1e+30 s" in Page(render(check_record({**record, "seconds": 10**30}, "file"))).text
+
+
+def test_a_certificate_without_a_tolerance_has_the_usual_one(record: Any) -> None:
+    kept = {**record, "certificate": {"kkt_violation": 5e-4}}
+    without = {key: value for key, value in kept.items() if key != "tol"}
+    expected = render(without)
+    assert "certified" in expected
+    assert render({**kept, "tol": None}) == expected
 
 
 def test_a_search_without_parameters_has_a_report() -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.linalg
 import scipy.sparse as sp
 from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
@@ -281,3 +282,62 @@ def test_a_digest_is_the_same_in_another_process_and_place(tmp_path: Path) -> No
     assert digests_elsewhere(folders[::-1], "2") == found[::-1]
     assert found[0] == found[1]
     assert len(set(found)) == 4
+
+
+#: Files in which {} is edited, and code that reaches it by `f`.
+PARTS = {"part.py": "def one(x): return x\ndef two(x): return x + {}\n"}
+PACK = {"pack/__init__.py": "", "pack/sub.py": PARTS["part.py"]}
+SHORT = {"pack/__init__.py": "from .sub import two\n", "pack/sub.py": PARTS["part.py"]}
+PASSED_ON = {"through.py": "from part import two\n", **PARTS}
+REACHED: dict[str, tuple[dict[str, str], str]] = {
+    "attribute": (PARTS, "import part\nf = lambda x: part.two(x)"),
+    "closure": (PARTS, "import part\ndef g(m):\n    return lambda x: m.two(x)\nf = g(part)"),
+    "default": (PARTS, "import part\nf = lambda x, m=part: m.two(x)"),
+    "local name": (PARTS, "import part\ndef f(x):\n    m = part\n    return m.two(x)"),
+    "by name": (PARTS, "import part\nf = lambda x: getattr(part, 'two')(x)"),
+    "table": (PARTS, "import part\ntable = {1: part}\nf = lambda x: table[1].two(x)"),
+    "state": (
+        PARTS,
+        "import part\nclass K:\n    def __init__(self):\n        self.m = part\n"
+        "    def __call__(self, x):\n        return self.m.two(x)\nf = K()",
+    ),
+    "module of a package": (
+        PACK,
+        "import pack.sub\ng = lambda x: pack.sub.one(x)\nh = lambda x: pack.sub.two(x)\nf = [g, h]",
+    ),
+    "import in a function": (PARTS, "def f(x):\n    import part\n    return part.two(x)"),
+    "import from a module": (PARTS, "def f(x):\n    from part import two\n    return two(x)"),
+    "import from a package": (PACK, "def f(x):\n    from pack import sub\n    return sub.two(x)"),
+    "import of a package": (SHORT, "def f(x):\n    import pack\n    return pack.two(x)"),
+    "import of an import": (PASSED_ON, "def f(x):\n    import through\n    return through.two(x)"),
+    "name in a library": (
+        {"patch.py": "import scipy.linalg\nscipy.linalg.patched = lambda x: x + {}\n"},
+        "import scipy, patch\nf = lambda x: scipy.linalg.patched(x)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REACHED)
+def test_an_edit_counts_however_the_code_reaches_it(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, code = REACHED[name]
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setattr(scipy.linalg, "patched", None, raising=False)
+
+    def digest_with(number: str) -> str:
+        folder = tmp_path / number
+        for path, text in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text.replace("{}", number))
+        with monkeypatch.context() as patch:
+            patch.syspath_prepend(folder)
+            scope: dict[str, Any] = {"__name__": "script"}
+            try:
+                exec(code, scope)
+                return digest(scope["f"])
+            finally:
+                for module in ("part", "pack", "pack.sub", "through", "patch"):
+                    sys.modules.pop(module, None)
+
+    assert digest_with("1") == digest_with("1") != digest_with("2")

@@ -16,7 +16,7 @@ from types import ModuleType
 
 from ..errors import AlphapathError
 from ..version import __version__
-from .failure import BROKEN_PIPE, INTERRUPTED, REFUSED, TERMINATED, CommandError
+from .failure import BROKEN_PIPE, INTERRUPTED, REFUSED, TERMINATED, CommandError, printable
 from .files.plan import plan_files
 from .numbers import NegativeNumbers
 from .termination import Termination
@@ -91,7 +91,7 @@ def run_command(arguments: Sequence[str] | None) -> int:
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
-        print("alphapath: interrupted.", file=sys.stderr)
+        say("interrupted.")
         return INTERRUPTED
     except BrokenPipeError:  # whoever read the output has left; files were written before
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -99,19 +99,16 @@ def run_command(arguments: Sequence[str] | None) -> int:
     except OSError as error:
         what = error.strerror or str(error)
         place = f"{error.filename}: " if error.filename else ""
-        print(f"alphapath: {place}{what}.", file=sys.stderr)
+        say(f"{place}{what}.")
         return REFUSED
     except MemoryError as error:
         what = str(error).rstrip(".")
         # What native code says is its name for it, and no message.
         more = f" ({what})" if what and "bad_alloc" not in what else ""
-        print(
-            f"alphapath: There is not enough memory for this{more}; take fewer rows or features.",
-            file=sys.stderr,
-        )
+        say(f"There is not enough memory for this{more}; take fewer rows or features.")
         return REFUSED
     except (CommandError, AlphapathError, ValueError) as error:
-        print(f"alphapath: {error}", file=sys.stderr)
+        say(str(error))
         return REFUSED
 
 
@@ -130,4 +127,12 @@ def prepare_streams() -> None:
 
 def show_warning(message: Warning | str, *place: object, **more: object) -> None:
     """A warning is a sentence for the user, without the line of code that gave it."""
-    print(f"alphapath: warning: {message}", file=sys.stderr)
+    say(f"warning: {message}", kept="\n")
+
+
+def say(text: str, kept: str = "") -> None:
+    """Write a sentence to the standard error stream, where it can be written."""
+    try:
+        print(f"alphapath: {printable(text, kept)}", file=sys.stderr, flush=True)
+    except OSError:  # the exit code says it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

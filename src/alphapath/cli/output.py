@@ -11,11 +11,13 @@ from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from ..output_files import write_file
 from ..report.record import plain
+from .failure import printable
 
 #: Columns where the output is no terminal and so has no width of its own.
 PLAIN_WIDTH = 110
@@ -52,7 +54,7 @@ def working(words: str) -> Iterator[None]:
 def print_facts(rows: Iterable[tuple[str, Any]], title: str = "") -> None:
     """Names and values in two columns."""
     console = make_console()
-    given = [(name, str(value)) for name, value in rows]
+    given = [(name, printable(str(value), kept="\n")) for name, value in rows]
     width = max((len(name) for name, _ in given), default=0)
     if title:
         console.print(f"\n{title}", style="bold", soft_wrap=True)
@@ -66,7 +68,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: st
     for k, name in enumerate(columns):
         table.add_column(name, justify="right" if k else "left", no_wrap=True)
     for row in rows:
-        table.add_row(*(str(value) for value in row))
+        table.add_row(*(escape(printable(str(value), kept="\n")) for value in row))
     make_console().print(table)
 
 

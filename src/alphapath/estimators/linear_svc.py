@@ -19,6 +19,7 @@ from ..kernels import Linear
 from ..kernels.choice import row_blocks
 from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values
+from ..kernels.samples import check_sparse
 from ..problem.box_problem import FloatArray
 from ..problem.certificate import MarginCertificate, tighten
 from ..problem.margin_problem import MarginProblem, scale_weights
@@ -261,6 +262,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
             "accept_sparse": "csr",
             "reset": reset,
         }
+        check_sparse(X)
         checked = validate_data(self, X, *y, **options)
         X = checked[0] if y else checked
         if sp.issparse(X) and not X.has_canonical_format:

@@ -19,6 +19,7 @@ from ..kernels.choice import choose_gamma, make_kernel
 from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values, check_squared_norms
 from ..kernels.raw_rows import RawRows
+from ..kernels.samples import check_sparse
 from ..problem.box_problem import FloatArray, KernelView, Problem
 from ..problem.certificate import Certificate, certify
 from ..problem.solution import Solution, Status
@@ -235,6 +236,7 @@ class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
     # -- from rows to a problem and back
 
     def _check_rows(self, X: Any, reset: bool = True) -> Any:
+        check_sparse(X)
         if sp.issparse(X) and self.kernel == "precomputed":
             raise TypeError(
                 f"The precomputed kernel is a sparse {type(X).__name__}; pass a dense array."

@@ -21,6 +21,7 @@ from ..kernels.choice import choose_gamma, make_kernel
 from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values, check_squared_norms
 from ..kernels.raw_rows import RawRows
+from ..kernels.samples import check_sparse
 from ..paths.quadratic.follow import PathLimits, follow
 from ..paths.quadratic.model import LOSSES, QuadraticModel, parse_loss
 from ..paths.quadratic.path import LambdaPath, PathEnd
@@ -129,6 +130,7 @@ class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
 
     def _check_rows(self, X: Any, **options: Any) -> Any:
         options |= {"dtype": np.float64, "order": "C", "accept_sparse": "csr"}
+        check_sparse(X)
         if self.kernel == "precomputed" and sp.issparse(X):
             raise TypeError(
                 f"The precomputed kernel is a sparse {type(X).__name__}; pass a dense array."

@@ -18,6 +18,7 @@ from ..kernels.choice import choose_gamma, make_kernel
 from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values, check_kernel_size, check_squared_norms
 from ..kernels.raw_rows import RawRows
+from ..kernels.samples import check_sparse
 from ..paths.ranking.ndcg import Queries, check_relevance, ndcg, read_queries
 from ..problem.box_problem import FloatArray, Problem
 from ..problem.certificate import Certificate, certify
@@ -204,6 +205,7 @@ class RankSVM(BaseEstimator):
         return rows
 
     def _check_rows(self, X: Any, *y: Any, reset: bool = True) -> Any:
+        check_sparse(X)
         if sp.issparse(X) and self.kernel == "precomputed":
             raise TypeError(
                 f"The precomputed kernel is a sparse {type(X).__name__}; pass a dense array."

@@ -24,6 +24,7 @@ from ..kernels import KernelStore, Precomputed
 from ..kernels.choice import choose_gamma, make_kernel
 from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values, check_kernel_size, check_squared_norms
+from ..kernels.samples import check_sparse
 from ..problem.box_problem import FloatArray
 from ..problem.certificate import MarginCertificate
 from ..problem.margin_problem import MarginProblem
@@ -109,6 +110,7 @@ class BaseSmooth(BaseEstimator):
 
     def _check_rows(self, X: Any, *y: Any, reset: bool = True) -> Any:
         """X and, where given, y: float64, finite, C-contiguous or canonical CSR."""
+        check_sparse(X)
         if sp.issparse(X) and self.kernel == "precomputed":
             raise TypeError(
                 f"The precomputed kernel is a sparse {type(X).__name__}; pass a dense array."

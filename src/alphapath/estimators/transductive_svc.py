@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from ..kernels.choice import choose_gamma
+from ..kernels.samples import check_sparse
 from ..paths.transduction import transduce
 from ..paths.weights import read_estimator
 from ..problem.box_problem import FloatArray
@@ -94,6 +95,7 @@ class TransductiveSVC(ClassifierMixin, BaseEstimator):
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the model; rows whose label is -1 are unlabelled."""
+        check_sparse(X)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
         is_labelled = y != UNLABELLED
@@ -117,15 +119,26 @@ class TransductiveSVC(ClassifierMixin, BaseEstimator):
         if share is None:
             share = float(np.mean(y[is_labelled] == self.classes_[1]))
         n_open = int(np.count_nonzero(~is_labelled))
-        found = transduce(problem, is_labelled, self.C_unlabelled, round(share * n_open))
+        weights = self._weigh(is_labelled)
+        limit = self.C * (self.C_unlabelled / self.C)  # to the last bit the bound of the model
+        found = transduce(problem, is_labelled, limit, round(share * n_open))
         self.transduction_ = self.classes_[(found.signs > 0.0).astype(np.intp)]
-        weights = found.solution.problem.weights / self.C
         self.model_ = model.take_solution(
             found.solution, X, self.transduction_, sample_weight=weights
         )
         self.n_switches_, self.n_doublings_ = found.n_switches, found.n_doublings
         self.n_rounds_ = found.n_rounds
         return self
+
+    def _weigh(self, is_labelled: NDArray[np.bool_]) -> FloatArray:
+        """The sample weights of the model of all rows."""
+        return np.where(is_labelled, 1.0, self.C_unlabelled / self.C)
+
+    def _check_rows(self, X: Any) -> Any:
+        """Rows as the model of all rows was fitted on them: without names of features."""
+        check_is_fitted(self, "model_")
+        check_sparse(X)
+        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
 
     def _choose_gamma(self, X: Any) -> Any:
         """A number, so that the weights of the unlabelled rows do not move it later."""
@@ -150,17 +163,15 @@ class TransductiveSVC(ClassifierMixin, BaseEstimator):
                 "The labels of y are not those that the model was fitted on; certify needs the "
                 "training data."
             )
-        weights = np.where(is_labelled, 1.0, self.C_unlabelled / self.C)
-        found = self.model_.certify(X, self.transduction_, weights)
+        weights = self._weigh(is_labelled)
+        found = self.model_.certify(self._check_rows(X), self.transduction_, weights)
         assert isinstance(found, Certificate)  # two classes make one problem
         return found
 
     def decision_function(self, X: Any) -> FloatArray:
         """Positive for the second class."""
-        check_is_fitted(self, "model_")
-        return self.model_.decision_function(X)
+        return self.model_.decision_function(self._check_rows(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class labels of the rows of X."""
-        check_is_fitted(self, "model_")
-        return self.model_.predict(X)
+        return self.model_.predict(self._check_rows(X))

@@ -2,7 +2,8 @@
 
     minimise  1/2 d' K d + s' d   over the free set, with sum(d) = 0 and beta + d in the box
 
-Where SMO crawls (large C, smooth kernels) this takes the long way at once. As in cpp/src/face:
+Where SMO crawls (large C, smooth kernels) this takes the long way at once. As in
+cpp/src/dual/box_face:
 with H = A^-1 - A^-1 1 1' A^-1 / (1' A^-1 1), Newton's direction is -H s; a member p that meets its
 bound is fixed by taking w = H e_p out of everything, H <- H - w w' / w_p (walk.cu, reference.py).
 """

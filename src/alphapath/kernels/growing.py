@@ -26,7 +26,7 @@ GROWTH = 1.125
 class GrowingView:
     """The kernel on rows that come and go, as solvers and paths read it.
 
-    Stored values are inner products about the first row ever seen, so that nothing is lost where a
+    Stored values are inner products about one of the first rows, so that nothing is lost where a
     kernel is nearly constant: K_ij = stored_ij + offset_i + offset_j.
 
     Parameters
@@ -70,6 +70,17 @@ class GrowingView:
         count = X.shape[0]
         self.check_size(int(self._is_used.sum()) + count, self.memory_limit)
         function = self.kernel.native_function()
+        if self.n == 0:
+            first = choose_origin(X)
+            order = np.concatenate([[first], np.delete(np.arange(count), first)])
+            slots = np.empty(count, dtype=np.int64)
+            slots[order] = self._insert(X[order], function)
+            return slots
+        return self._insert(X, function)
+
+    def _insert(self, X: Any, function: _core.KernelFunction | None) -> IntArray:
+        """Slots for rows; the first one ever becomes the origin."""
+        count = X.shape[0]
         if self.n == 0 and function is not None:
             return self._begin(as_rows(X), function)
         free = np.flatnonzero(~self._is_used)
@@ -132,6 +143,13 @@ class GrowingView:
         """Slots to have where so many are in use."""
         most = int(np.sqrt(self.memory_limit / 8.0)) // 16 * 16
         return max(n_used, min(int(GROWTH * n_used), most))
+
+
+def choose_origin(X: Any) -> int:
+    """The row next to the mean: about one that is far away, values of the others lose digits."""
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    distances = squared_norms(X) - 2.0 * np.asarray(X @ mean).ravel()
+    return int(np.argmin(distances))
 
 
 class _Rows:

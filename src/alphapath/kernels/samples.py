@@ -24,8 +24,8 @@ FEWEST_PRODUCTS = 1e8
 def as_rows(X: Any) -> Any:
     """X as C-contiguous float64 rows or as CSR with sorted, unique float64 entries."""
     if sp.issparse(X):
+        check_sparse(X)
         X = X.tocsr().astype(np.float64, copy=False)
-        _check_csr(X)
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -50,12 +50,22 @@ def make_samples(X: Any, dense_limit: int) -> _core.Samples:
     )
 
 
-def _check_csr(X: Any) -> None:
-    """Native code trusts the indices, so a damaged matrix must not get there."""
+def check_sparse(X: Any) -> None:
+    """Refuse a sparse matrix whose indices lead out of it: SciPy's native code trusts them too."""
+    if not sp.issparse(X):
+        return
     try:
-        X.check_format(full_check=True)
+        if X.format in ("csr", "csc", "bsr"):
+            X.check_format(full_check=True)
+        elif X.format == "coo":
+            for index, n in zip(X.coords, X.shape, strict=True):
+                if len(index) != len(X.data):
+                    raise ValueError("index and data arrays differ in length")
+                if len(index) and not 0 <= index.min() <= index.max() < n:
+                    raise ValueError(f"indices must be from 0 to {n - 1}")
     except ValueError as error:
-        raise KernelError(f"X is not a valid CSR matrix: {error}.") from error
+        what = str(error).rstrip(".")
+        raise KernelError(f"X is not a valid {X.format.upper()} matrix: {what}.") from error
 
 
 # Rows on a grid: whole numbers times one step, as grey values divided by 255 are.

@@ -19,6 +19,7 @@ from ..estimators.linear_svc import LinearSVC
 from ..estimators.pipelines import has_preprocessing, last_step
 from ..estimators.registry import as_searched, on_device
 from ..estimators.smooth import BaseSmooth
+from ..kernels.samples import check_sparse
 from ..search.folds.plan import check_seeding
 from .folds.dual import FoldModels
 from .folds.linear import LinearFolds, check_linear_seeding
@@ -136,6 +137,7 @@ def cross_validate(
     begin = time.perf_counter()
     model = as_searched(on_device(last_step(estimator)[1], device))
     check_seeding_of(model, seeding)
+    check_sparse(X)
     X, y, groups = indexable(X, y, groups)
     splitter = check_cv(cv, y, classifier=is_classifier(model))
     routed = route_params(estimator, splitter, scoring, groups, params or {})

@@ -20,6 +20,7 @@ from sklearn.svm import LinearSVC as PeerSVC
 
 from ..estimators.linear_svc import LinearSVC
 from ..interrupt import Stop
+from ..kernels.samples import check_sparse
 from ..problem.box_problem import FloatArray
 from ..solvers.native import single_threaded
 from .folds.linear import LinearFolds
@@ -143,6 +144,7 @@ def linear_c_search(
             f"The solver is {estimator.solver!r}; a search over C needs 'auto' or 'newton'."
         )
     y = np.asarray(y)
+    check_sparse(X)
     splits = list(check_cv(cv, y, classifier=True).split(X, y))
     folds = LinearFolds(clone(estimator).set_params(lam=None), X, y, None, splits)
     for error in folds.errors.values():

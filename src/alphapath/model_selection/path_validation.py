@@ -18,6 +18,7 @@ from ..estimators.quadratic_loss_svc import QuadraticLossSVC, warn_ended
 from ..estimators.registry import as_own, on_device
 from ..estimators.svc import SVC
 from ..estimators.svr import SVR
+from ..kernels.samples import check_sparse
 from ..paths.path import Path
 from ..paths.path_or_grid import most_iterations, prefers_path
 from ..paths.quadratic.follow import follow
@@ -144,6 +145,7 @@ def cross_validate_path(
     model: Any = on_device(as_own(estimator), "cpu")
     if not isinstance(model, (SVC, SVR)):
         raise TypeError(f"{type(model).__name__} has no C to follow; pass an SVC or an SVR.")
+    check_sparse(X)
     X, y, groups = indexable(X, y, groups)
     splitter = check_cv(cv, y, classifier=is_classifier(model))
     splits = make_splits(splitter, X, y, {"groups": groups})
@@ -318,6 +320,7 @@ def cross_validate_lambda_path(
     True
     """
     begin = time.perf_counter()
+    check_sparse(X)
     X = check_array(X, accept_sparse="csr", dtype=np.float64)
     labels = np.asarray(y)
     splits = list(check_cv(cv, labels, classifier=True).split(X, labels, groups))

@@ -27,6 +27,7 @@ from ..estimators.common.problems import DEVICES, is_on_gpu
 from ..estimators.pipelines import last_step, replace_last
 from ..estimators.registry import OWN, PRIMAL, as_searched, on_device
 from ..kernels import parse_memory_limit
+from ..kernels.samples import check_sparse
 from ..problem.solution import Status
 from ..search.journal.digest import digest_facts, fingerprint
 from ..search.journal.journal import Journal
@@ -193,6 +194,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
             self.__dict__.pop(name, None)
         scorers, refit_metric = self._get_scorers()
         check_scorers(scorers, self.scoring)
+        check_sparse(X)
         X, y = indexable(X, y)
         if isinstance(y, np.ndarray) and y.dtype.kind == "f":
             assert_all_finite(y, input_name="y")

@@ -2,7 +2,7 @@
 
 Weights are c(t) = c0 + t dc. Between breakpoints the betas of the margin set and the bias are
 affine in t, everybody else is at a bound; a piece stores only the former, and which instance is
-where follows from the changes recorded (cpp/include/alphapath/path.hpp). `save` writes numbers
+where follows from the changes recorded (cpp/src/path/record.hpp). `save` writes numbers
 only, never pickles.
 """
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from .. import _core
 from ..kernels.equal_rows import distinct_rows, on_distinct_rows
 from ..kernels.limits import check_decision_values
+from ..kernels.samples import as_rows
 from ..problem.box_problem import FloatArray, Problem
 from ..problem.optimality import snap_to_box
 from ..problem.solution import Solution, Status, make_solution
@@ -166,7 +167,7 @@ class Path:
             return np.asarray(K @ beta[support] + bias)
 
         with np.errstate(over="ignore", invalid="ignore"):
-            values = on_distinct_rows(X, evaluate)
+            values = on_distinct_rows(as_rows(X), evaluate)
         return check_decision_values(values, view.kernel)
 
     def to_estimator(self, t: float) -> Any:
@@ -225,7 +226,7 @@ class Path:
 
     def values_on(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """f(X) at the start and at the end of every piece: two arrays (n_pieces, n_rows)."""
-        distinct, places = distinct_rows(X)
+        distinct, places = distinct_rows(as_rows(X))
         first, last = self._evaluate_pieces(distinct)
         return first[:, places], last[:, places]
 

@@ -4,8 +4,8 @@ Given labelled instances of weight C and unlabelled ones: these get the labels o
 model (so many positive ones as are wanted) with tiny weights; pairs of unlabelled instances with
 opposite labels that would both rather be switched are, one pair at a time; then the weights of
 the unlabelled are doubled, until they reach C_unlabelled. Returned are the labels and the exact
-solution. (T. Joachims 1999; M. Karasuyama, section 4.5.3.) The loop is cpp/src/transduction, the
-solves are cpp/src/active_set.
+solution. (T. Joachims 1999; M. Karasuyama, section 4.5.3.) The loop is
+cpp/src/sequence/transduction, the solves are cpp/src/dual/active_set.
 """
 
 from __future__ import annotations

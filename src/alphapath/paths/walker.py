@@ -1,6 +1,6 @@
 """The face of the native walker: one Problem whose exact solution is followed as it moves.
 
-The walk itself, its events and the factor of the margin set live in cpp/src/path_*. Here is what
+The walk itself, its events and the factor of the margin set live in cpp/src/path. Here is what
 surrounds it: beginning from any feasible beta, checking the end against recomputed residuals, and
 handing over to SMO where a walk can not go on.
 """
@@ -36,6 +36,12 @@ ROUNDING = 4.0
 TOO_MUCH = 1e-3
 #: What the solver is asked for before a walk takes over.
 ENTRY_TOL = 1e-5
+#: The share of |beta| by which their sum may be off 0. Those that went may have left more.
+BALANCED = 1e-12
+#: Iterations of the solver where rounding keeps it from every tolerance, as LIBSVM has it.
+MOST_ITERATIONS = 10_000_000
+#: By how much rounding must have become less for another solve.
+LESS = 0.1
 #: How often the way from a moved target back to the true one is repeated.
 N_CORRECTIONS = 3
 #: Steps after which residuals are recomputed; each adds one rounding to them.
@@ -194,7 +200,8 @@ class Walker:
             raise KeyboardInterrupt
         native = self.native
         is_recent = native.counts.n_steps - self._n_checked <= STEPS_ALONE
-        if status is PathStatus.ARRIVED and is_recent and self.is_exact(native.past_rounding):
+        is_arrived = status is PathStatus.ARRIVED and is_recent
+        if is_arrived and self.is_balanced and self.is_exact(native.past_rounding):
             return
         self.confirm(status)
 
@@ -206,15 +213,18 @@ class Walker:
         for _ in range(N_CORRECTIONS):
             if status is not PathStatus.ARRIVED:
                 break
-            if self.is_exact(native.refresh()):
+            if self.is_exact(native.refresh()) and self.is_balanced:
                 return
             native.aim(self.weights, zeros, 0.0)
             status = PathStatus(native.walk(1.0, self.max_events))
-        if status is PathStatus.ARRIVED and self.is_exact(native.refresh()):
+        if status is PathStatus.ARRIVED and self.is_exact(native.refresh()) and self.is_balanced:
             return
-        self.n_fallbacks += 1
-        self._n_checked = -STEPS_ALONE - 1
-        self._solve_from(native.beta(), EXACT * self.native.target_scale)
+        self._leave_to_solver()
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether betas sum to 0, to the rounding of those of the present."""
+        return not self.has_equality or bool(self.native.imbalance <= BALANCED)
 
     def is_exact(self, violation: float) -> bool:
         """Whether a violation is no more than rounding leaves."""
@@ -224,22 +234,32 @@ class Walker:
     def solve(self, beta: FloatArray | None = None) -> None:
         """The solution of the present problem by the solver, then polished."""
         start = None if beta is None else Start(beta)
-        solution = smo.solve(self.problem, start, tol=ENTRY_TOL)
+        solution = smo.solve(self.problem, start, tol=ENTRY_TOL, max_iter=MOST_ITERATIONS)
         if solution.info.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         self.begin(solution.beta)
 
-    def _solve_from(self, beta: FloatArray, tol: float) -> None:
+    def _leave_to_solver(self) -> None:
         """What the solver reaches from here; the walker goes on from that."""
-        problem = self.problem
-        start = None
-        if np.isfinite(beta).all():
-            start = Start(make_feasible(beta, problem.lower, problem.upper, self.has_equality))
-        solution = smo.solve(problem, start, tol=max(tol, 1e-9))
-        if solution.info.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        self.native.start(solution.beta, self.weights)
-        self.native.refresh()
+        self.n_fallbacks += 1
+        self._n_checked = -STEPS_ALONE - 1
+        native, problem = self.native, self.problem
+        last = np.inf
+        while True:
+            # Beyond rounding it would go on for ever; that of betas which lead nowhere may be
+            # large.
+            floor = ROUNDING * float(native.rounding_floor)
+            tol = max(EXACT * native.target_scale, 1e-9, floor if np.isfinite(floor) else 0.0)
+            if not tol < LESS * last:
+                return
+            beta, start, last = native.beta(), None, tol
+            if np.isfinite(beta).all():
+                start = Start(make_feasible(beta, problem.lower, problem.upper, self.has_equality))
+            solution = smo.solve(problem, start, tol=tol, max_iter=MOST_ITERATIONS)
+            if solution.info.status is Status.INTERRUPTED:
+                raise KeyboardInterrupt
+            native.start(solution.beta, self.weights)
+            native.refresh()
 
     def solution(self, problem: Problem, work: Work) -> Solution:
         """The present solution, for `problem` on all instances."""
@@ -248,15 +268,20 @@ class Walker:
         gradient = native.residuals()
         gradient -= native.bias
         if self.has_equality:
-            gradient += float(self.view.gram.offset() @ beta)
+            offset = self.view.gram.offset()
+            gradient += float(offset @ beta) + offset * float(beta.sum())
         beta.flags.writeable = gradient.flags.writeable = False
         bias, info = self.describe(work)
         return Solution(problem, beta, gradient, bias, info)
 
-    def describe(self, work: Work) -> tuple[float, Info]:
-        """(bias, quality of the present solution and the work that it took)."""
+    def describe(self, work: Work, tol: float | None = None) -> tuple[float, Info]:
+        """(bias, quality of the present solution and the work that it took).
+
+        Solved is what has a violation of at most `tol`, else of TOO_MUCH of the targets.
+        """
         bias, objective, gap, violation, rounding = self.native.quality()
-        status, violation = judge(violation, rounding, self.native.target_scale)
+        limit = TOO_MUCH * self.native.target_scale if tol is None else tol
+        status, violation = judge_by(violation, rounding, limit)
         return bias, Info(status, objective, gap, violation, **work.as_fields())
 
 

@@ -233,7 +233,9 @@ class _Walk:
         self.gaps.append((low, high))
         walker.n_fallbacks += 1
         solution = smo.solve(walker.problem, tol=1e-6)
+        walker.native.pause(True)
         walker.begin(solution.beta)
+        walker.native.pause(False)
         walker.native.aim(self.c0, self.dc, high)
 
 

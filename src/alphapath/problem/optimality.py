@@ -191,7 +191,7 @@ def duality_gap(problem: Problem, beta: FloatArray, gradient: FloatArray, bias: 
 
 #: Shares of the width of a box, or of the largest |beta| where that is less: nearer to its end,
 #: only rounding keeps a beta off it; the second where no beta is further inside and some are at an
-#: end that is not 0. See BoxRounding of cpp/include/alphapath/quality.hpp.
+#: end that is not 0. See BoxRounding of cpp/src/problem/quality.hpp.
 BOX_ROUNDING, BOX_ROUNDING_OF_ALL = 1e-13, 1e-11
 
 

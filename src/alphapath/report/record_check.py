@@ -165,10 +165,10 @@ def check_candidate(own: Field, results: Field, column: str) -> None:
     params = results["params"].items()
     index = own["index"].position(len(params))
     if own["params"].value != params[index].value:
-        raise own["params"].fail(f"{params[index].value}, as in {params[index].place}")
+        raise own["params"].fail(f"{shown(params[index].value)}, as in {params[index].place}")
     known = results[column].items(len(params))[index]
     if own["mean"].number() != known.value:
-        raise own["mean"].fail(f"{known.value}, as in {known.place}")
+        raise own["mean"].fail(f"{shown(known.value)}, as in {known.place}")
     if not column.startswith("partial"):
         own["error"].number(0.0)
 

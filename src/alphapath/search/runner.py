@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 
@@ -22,7 +23,7 @@ from ..interrupt import Stop
 from ..solvers.native import single_threaded
 from .chain import Arrays, Chain
 from .kernel_links import Neighbour, units_of
-from .table import NOT_RUN, check_arrays
+from .table import NOT_RUN, REFUSED, check_arrays
 
 #: n_jobs of joblib, and what kind of workers is preferred.
 Jobs = tuple[int | None, str | None]
@@ -95,7 +96,9 @@ class Unit:
 class Record:
     """The journal of a running search; a search outlives a journal that cannot be written.
 
-    What a worker cannot write, the process that gathers the results tries again, and warns.
+    A chain with cells that were refused is not kept: the reason, such as a lack of memory, may be
+    gone when the search resumes. What a worker cannot write, the process that gathers the results
+    tries again, and warns.
     """
 
     def __init__(self, journal: Journal | None, is_worker: bool = False) -> None:
@@ -125,7 +128,7 @@ class Record:
 
     def put(self, chain: Chain, arrays: Arrays, neighbour: Neighbour | None = None) -> None:
         """Keep a chain, if it is finished, with what it leaves to the next."""
-        if self.journal is None or not is_whole(arrays):
+        if self.journal is None or not is_final(arrays):
             return
         legacy = None if neighbour is None else neighbour.arrays()
         try:
@@ -228,7 +231,7 @@ def run_unit(
                 if is_new and partial is not None:
                     yield chain, partial
                 raise
-            if arrays is None or not is_whole(arrays):
+            if arrays is None or not is_final(arrays):
                 record = Record(None)  # nor can what comes after it be what it would have been
             if arrays is not None:
                 record.put(chain, arrays, neighbour if k + 1 < len(chains) else None)
@@ -267,9 +270,9 @@ def run_one(
         return number, stop.run(lambda: list(run_unit(work, unit, record))) or []
 
 
-def is_whole(arrays: Arrays) -> bool:
-    """Whether every cell of the chain was run."""
-    return not (arrays["status"] == NOT_RUN).any()
+def is_final(arrays: Arrays) -> bool:
+    """Whether every cell of the chain was run and none refused, so that any run gives the same."""
+    return not np.isin(arrays["status"], (NOT_RUN, REFUSED)).any()
 
 
 def is_death(error: BaseException) -> bool:

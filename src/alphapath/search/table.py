@@ -95,6 +95,9 @@ def check_arrays(chain: Chain, arrays: Arrays) -> None:
                 f"The array {name!r} of chain {chain.key!r} has {min(strange)!r}; known are "
                 f"{', '.join(map(repr, sorted(map(str, valid))))}."
             )
+    is_solved = bool(np.any(arrays["status"] > REFUSED))
+    if is_solved and not any(name.startswith("test_") for name in scores):
+        raise JournalError(f"The record of chain {chain.key!r} has no scores.")
 
 
 class SearchTable:

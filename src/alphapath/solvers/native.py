@@ -127,7 +127,8 @@ def wrap_result(problem: Problem, result: Any, n_rows_before: int) -> Solution:
 def admit_rounding(solution: Solution, limit: float) -> Solution:
     """SOLVED or STALLED by the violation, with what rounding may hide where that is above `limit`.
 
-    What native solvers do themselves (cpp/src/quality.cpp), for solutions put together in numpy.
+    What native solvers do themselves (cpp/src/problem/quality.cpp), for solutions put together in
+    numpy.
     """
     problem, info = solution.problem, solution.info
     view: Any = problem.kernel

@@ -1,7 +1,7 @@
 """Ranking: the dual over pairs, with scores kept on instances.
 
 A linear model of few features goes to Newton's method on w, anything else to coordinate descent
-over pairs, a query at a time; an exact walk finishes (cpp/src/pair_newton, pair_descent and
+over pairs, a query at a time; an exact walk finishes (cpp/src/ranking/pair_newton, pair_descent and
 pair_walker). The pair-difference kernel is never made.
 """
 

@@ -87,7 +87,7 @@ def read_csv(
             if place is not None:
                 y.append(row[place].strip(BLANKS))
                 if not y[-1]:
-                    raise fault(path, rows.line_num, f"column {header[place]!r} is empty")
+                    raise fault(path, rows.line_num, f"column {shown(header[place])} is empty")
     if not X:
         raise fault(path, 1, "there are no rows after the header")
     return CsvRows(
@@ -212,7 +212,7 @@ def match_columns(
     found = [header.index(name) for name in wanted]
     if place in found:
         raise fault(
-            path, 1, f"column {header[place or 0]!r} is the target and a feature of the model"
+            path, 1, f"column {shown(header[place or 0])} is the target and a feature of the model"
         )
     others = [header[k] for k in given if k not in set(found)]
     if others:
@@ -246,11 +246,11 @@ def parse_row(
             what = f"{text.strip()[:40]!r} is not a number" if text.strip() else "there is no value"
             if not has_target and text.strip():
                 what += "; if these are the targets, name the column by --target"
-            raise fault(path, line, f"column {header[k]!r}: {what}")
+            raise fault(path, line, f"column {shown(header[k])}: {what}")
         if not math.isfinite(value):
-            raise fault(path, line, f"column {header[k]!r}: {value} is not finite")
+            raise fault(path, line, f"column {shown(header[k])}: {value} is not finite")
         if abs(value) > LARGEST:
-            raise fault(path, line, f"column {header[k]!r}: {too_large(text)}")
+            raise fault(path, line, f"column {shown(header[k])}: {too_large(text)}")
         values.append(value)
     return values
 
@@ -265,5 +265,10 @@ def are_sound(values: list[float], row: list[str]) -> bool:
 
 def names(header: Sequence[str]) -> str:
     """The names of columns, not more than a line of them."""
-    shown = ", ".join(repr(name[:40]) for name in header[:12])
-    return shown + (f" and {len(header) - 12} more" if len(header) > 12 else "")
+    text = ", ".join(map(shown, header[:12]))
+    return text + (f" and {len(header) - 12} more" if len(header) > 12 else "")
+
+
+def shown(name: str) -> str:
+    """The name of a column, not more than a part of it."""
+    return repr(name[:40])

@@ -39,8 +39,8 @@ OUTPUTS = {
     "output": "the output",
     "journal": "--journal",
 }
-#: Files that SQLite keeps beside a journal.
-JOURNAL_ENDINGS = ("-wal", "-shm", "-journal")
+#: Files that SQLite keeps beside a journal, and the one by which a search reserves it.
+JOURNAL_ENDINGS = ("-wal", "-shm", "-journal", "-lock")
 #: What the head of every report has.
 REPORT_MARK = b'<meta name="generator" content="alphapath '
 #: How much of an existing file is looked at.
@@ -169,6 +169,8 @@ def check_place(output: PlannedFile) -> None:
     target = Path(os.path.realpath(path)).parent
     if not is_device(path) and not os.access(target, os.W_OK):
         raise CommandError(f"{path} cannot be written: the folder {target} is read-only.")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise CommandError(f"{path} cannot be written: it is read-only.")
 
 
 def check_content(output: PlannedFile, is_forced: bool) -> None:

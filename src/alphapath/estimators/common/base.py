@@ -19,6 +19,7 @@ from ...kernels.choice import choose_gamma, make_kernel
 from ...kernels.equal_rows import on_distinct_rows
 from ...kernels.limits import check_decision_values, check_squared_norms
 from ...kernels.raw_rows import Members, RawRows
+from ...kernels.samples import check_sparse
 from ...problem.box_problem import FloatArray, KernelView, Problem
 from ...problem.certificate import Certificate, certify
 from ...problem.solution import Info, Status
@@ -122,6 +123,7 @@ class BaseSVM(RememberedParameters):
 
     def _check_rows(self, X: Any, *y: Any, reset: bool = True) -> Any:
         """X and, where given, y: float64, finite, C-contiguous or canonical CSR."""
+        check_sparse(X)
         if sp.issparse(X) and self.kernel == "precomputed":
             raise TypeError(
                 f"The precomputed kernel is a sparse {type(X).__name__}; pass a dense array."

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
@@ -74,18 +73,32 @@ def has_whole_numbers(y: Any) -> bool:
     return y.dtype.kind in "iub" or (y.dtype.kind == "f" and bool((y == np.floor(y)).all()))
 
 
+def check_labels_of(class_weight: Any, classes: NDArray[Any]) -> None:
+    """Refuse weights that leave classes out and have labels that are none: a slip, most likely."""
+    labels = classes.tolist()
+    unknown = [label for label in class_weight if label not in labels]
+    missing = [label for label in labels if label not in class_weight]
+    if unknown and missing:
+        raise ValueError(
+            f"The classes {missing} are not in class_weight, which has weights for {unknown}; the "
+            f"classes are {labels}."
+        )
+
+
 def weigh_classes(
     class_weight: Any, classes: NDArray[Any], codes: NDArray[Any], sample_weight: FloatArray
 ) -> FloatArray:
     """One positive weight a class, rows counted by their sample weight."""
     if class_weight is None:
         return np.ones(len(classes))
-    weights: FloatArray = compute_class_weight(
-        class_weight,
-        classes=classes,
-        y=classes[codes.astype(np.intp)],
-        sample_weight=sample_weight,
-    ).astype(np.float64)
+    weights = np.ones(len(classes))
+    if isinstance(class_weight, str):
+        counts = np.bincount(codes.astype(np.intp), weights=sample_weight, minlength=len(classes))
+        is_used = counts > 0.0  # an update may leave a class without rows
+        weights[is_used] = counts.sum() / (np.count_nonzero(is_used) * counts[is_used])
+    else:
+        check_labels_of(class_weight, classes)
+        weights[:] = [class_weight.get(label, 1.0) for label in classes.tolist()]
     is_valid = np.isfinite(weights) & (weights > 0.0)
     if not is_valid.all():
         i = int(np.argmin(is_valid))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...kernels import Kernel
 from ...kernels.growing import GrowingView
 from ...paths import Change, Terms, Updater
-from ...paths.walker import NOBODY, make_feasible
+from ...paths.walker import NOBODY, Work, make_feasible
 from ...problem.box_problem import FloatArray
 from ...problem.solution import Info, Status
 
@@ -71,6 +71,7 @@ class OnlineSet:
         self._slots: IntArray = NOBODY
         self._weights: FloatArray = np.zeros(0)  # C_i, by position
         self._updaters: list[Updater] = []
+        self._works: list[Work] = []  # of the last change
         self._answers: list[Answer] = []
 
     def __getstate__(self) -> dict[str, Any]:
@@ -101,8 +102,10 @@ class OnlineSet:
         self._X, self.targets, self.sample_weight = rows.X, rows.targets, rows.sample_weight
         self.betas = betas
 
-    def change(self, add: Rows | None, forget: IntArray, weigh: Any, terms_of: Any) -> list[Answer]:
-        """Rows in and out at once; one exact Answer a problem.
+    def change(
+        self, add: Rows | None, forget: IntArray, weigh: Any, terms_of: Any, tol: float
+    ) -> list[Answer]:
+        """Rows in and out at once; one exact Answer a problem, called solved if it is to `tol`.
 
         `weigh(targets, sample_weight)` gives C_i of all rows, `terms_of(targets, weights)` the
         Terms of some rows in each problem, with weight 0 where a row is not of the problem.
@@ -126,6 +129,7 @@ class OnlineSet:
             self._view = GrowingView(self.kernel, self.memory_limit)
             self._updaters = [Updater(self._view, self.epsilon) for _ in terms]
         self._move(add, self._slots[forget], kept, terms, None if is_same else weights)
+        self._answer(tol)
         self.targets, self.sample_weight, self._weights = targets, sample_weight, weights
         self.betas = [answer.beta for answer in self._answers]
         return self._answers
@@ -164,20 +168,27 @@ class OnlineSet:
         if weights is not None:
             by_slot = np.zeros(view.n)
             by_slot[slots] = weights
-        answers = []
+        self._works = []
         for updater, own in zip(self._updaters, terms, strict=True):
             try:
                 work = updater.update(_change_of(updater, own, added, remove, by_slot))
             except BaseException:
                 self._drop_view()  # some problems moved and others did not
                 raise
-            if updater.is_begun:
-                bias, info = updater.walker.describe(work)
-                answers.append(Answer(updater.walker.native.beta()[slots], bias, info))
-            else:
-                answers.append(Answer(np.zeros(slots.size), 0.0, NO_INFO))
+            self._works.append(work)
         view.remove(remove)
-        self._slots, self._answers = slots, answers
+        self._slots = slots
+
+    def _answer(self, tol: float) -> None:
+        """What the updaters have come to."""
+        self._answers = []
+        for updater, work in zip(self._updaters, self._works, strict=True):
+            if updater.is_begun:
+                bias, info = updater.walker.describe(work, tol)
+                beta = updater.walker.native.beta()[self._slots]
+                self._answers.append(Answer(beta, bias, info))
+            else:
+                self._answers.append(Answer(np.zeros(self._slots.size), 0.0, NO_INFO))
 
     def _drop_view(self) -> None:
         """Back to rows and betas as they were before the change."""

@@ -250,7 +250,7 @@ class UpdatingSVM(BaseSVM):
                 f"All {online.n} rows would be forgotten; at least one must stay in the model."
             )
         GrowingView.check_size(n_new + forget.size, self.memory_limit)
-        answers = online.change(add, forget, self._weigh, self._terms_of)
+        answers = online.change(add, forget, self._weigh, self._terms_of, self.tol)
         self._online, self._fitted_rows = online, None
         betas = []
         for beta in online.betas:

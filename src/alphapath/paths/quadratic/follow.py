@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ... import _core
 from ...kernels import Kernel, KernelStore, Linear, Rbf
+from ...kernels.samples import as_rows
 from ...solvers.native import single_threaded
 from .model import QuadraticModel, not_convex
-from .path import LambdaPath, PathEnd, as_rows
+from .path import LambdaPath, PathEnd
 
 
 def lambda_path(

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...kernels.equal_rows import on_distinct_rows
 from ...kernels.limits import check_decision_values
+from ...kernels.samples import as_rows
 from ...problem.box_problem import FloatArray, Problem
 from ...problem.solution import Solution
 from ..validation_curve import METRICS, ValidationCurve, make_shares
@@ -301,14 +302,7 @@ class LambdaPath:
 
     def plot(self, ax: Any = None) -> Any:
         """Sizes of the three sets along lambda; returns the matplotlib axes."""
-        pass
-
         return plot_set_sizes(self, ax)
-
-
-def as_rows(X: Any) -> Any:
-    """CSR of sparse data, float64 of everything else."""
-    return X.tocsr() if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)
 
 
 def new_axes(ax: Any) -> Any:

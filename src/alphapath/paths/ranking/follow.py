@@ -1,7 +1,8 @@
 """Exact paths of ranking models: between two weightings of their pairs, or along C.
 
 The walk is that of weights.py, with pairs for instances and scores kept on the rows of the data
-(cpp/src/pair_walker.hpp; M. Karasuyama, section 4.5.2). It is exact however many pairs there are:
+(cpp/src/ranking/pair_walker.hpp; M. Karasuyama, section 4.5.2). It is exact however many
+pairs there are:
 a step costs what the rows, the features and the margin set cost.
 """
 

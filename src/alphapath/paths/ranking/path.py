@@ -11,11 +11,13 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from ...kernels import PairView
+from ...kernels.equal_rows import distinct_rows
+from ...kernels.samples import as_rows
 from ...problem.box_problem import FloatArray
 from ...problem.solution import Solution, Status, make_solution
 from ...solvers import ranking as pairs
 from ..path import BLOCK_VALUES, Path
-from ..walker import Place
+from ..walker import TOO_MUCH, Place
 from .ndcg import NdcgCurve, NdcgRecorder, check_relevance, read_queries
 
 
@@ -50,11 +52,19 @@ class RankPath(Path):
             "n_iter": 0,
             "n_breakpoints": self.n_pieces,
         }
-        return make_solution(problem, beta, gradient, counts)
+        solution = make_solution(problem, beta, gradient, counts)
+        if solution.info.kkt_violation <= TOO_MUCH:
+            return solution
+        # Beside a gap, or where rounding is large: what the walk kept here is no solution.
+        fresh = pairs.solve(problem, tol=1e-6)
+        better = min(solution, fresh, key=lambda found: found.info.kkt_violation)
+        solved = better.info.kkt_violation <= TOO_MUCH
+        status = Status.SOLVED if solved else Status.STALLED
+        return replace(better, info=replace(better.info, status=status))
 
     def decision_function(self, X: Any, t: float) -> FloatArray:
         """Scores of the rows of X by the model at t."""
-        return self.scores_of(X, self.beta_at(t))
+        return self.scores_of(as_rows(X), self.beta_at(t))
 
     def scores_of(self, X: Any, beta: FloatArray) -> FloatArray:
         """Scores of the rows of X by the model with this beta."""
@@ -82,7 +92,8 @@ class RankPath(Path):
         k : int or None
             Positions that count; None for all.
         """
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        X = as_rows(X)
+        n = X.shape[0]
         relevance = check_relevance(y, n)
         recorder = NdcgRecorder(relevance, read_queries(n, qid, group), k)
         bounds = np.append(self.pieces["tau"], self.end)
@@ -102,7 +113,7 @@ class RankPath(Path):
         Scores are continuous in t and affine between bounds. Equal rows of X get equal scores, to
         the last bit.
         """
-        rows, instance_of = _distinct_rows(X)
+        rows, instance_of = distinct_rows(as_rows(X))
         view = self.pairs
         features = view._X if view.is_linear else view.kernel_with(rows, slice(None)).T
         n_bounds = self.n_pieces + 1
@@ -196,21 +207,3 @@ class RankPath(Path):
         ax.plot(t, values[:, instances], linewidth=0.8)
         ax.set(xlabel=self.name, ylabel=label)
         return ax
-
-
-def _distinct_rows(X: Any) -> tuple[Any, Any]:
-    """The distinct rows of X, and which of them each row is."""
-    if sp.issparse(X):
-        X = sp.csr_array(X)
-        X.sum_duplicates()
-        keys = [
-            X.indices[a:b].tobytes() + X.data[a:b].tobytes()
-            for a, b in zip(X.indptr[:-1], X.indptr[1:], strict=True)
-        ]
-    else:
-        X = np.ascontiguousarray(X, dtype=np.float64)
-        keys = [row.tobytes() for row in X]
-    numbers: dict[bytes, int] = {}
-    instance_of = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
-    _, first = np.unique(instance_of, return_index=True)
-    return X[first], instance_of

@@ -172,7 +172,8 @@ def summary(record: Mapping[str, Any]) -> Section:
     ]
     certificate = record.get("certificate")
     if certificate is not None:
-        is_good = certificate["kkt_violation"] <= 1.05 * record.get("tol", 1e-3)
+        tol = 1e-3 if record.get("tol") is None else record["tol"]
+        is_good = certificate["kkt_violation"] <= 1.05 * tol
         word, kind = ("certified", "good") if is_good else ("not optimal", "bad")
         note = f"KKT violation {certificate['kkt_violation']:.1e}, recomputed outside the solver"
         parts.append(

@@ -21,6 +21,7 @@ import threading
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,8 @@ INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 #: Instructions that read a global name.
 READS_GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
+#: Instructions that take an attribute of what was read last.
+READS_ATTRIBUTE = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 
 
 def digest(*values: Any) -> str:
@@ -118,6 +121,8 @@ class _Reader:
         self._open: dict[int, int] = {}
         #: Functions and classes that were read; they are kept, so that no identity comes again.
         self._read: dict[int, tuple[int, Any]] = {}
+        #: Names of modules whose source was read.
+        self._sources: set[str] = set()
         #: Whether values are used as they are: estimators among parameters are cloned instead.
         self._is_code = False
 
@@ -166,7 +171,7 @@ class _Reader:
         elif isinstance(value, types.FunctionType):
             self._feed_definition(value, self._feed_function)
         elif isinstance(value, types.ModuleType):
-            self._feed_module(value, ())
+            self._feed_definition(value, self._feed_namespace)
         elif id(value) in self._open:
             self._tell("above", len(self._open) - self._open[id(value)])
         else:
@@ -271,7 +276,7 @@ class _Reader:
     # -- functions, classes and modules
 
     def _feed_definition(self, value: Any, read: Any) -> None:
-        """A function or class, which may reach itself: by its name if a package has it."""
+        """A function, class or module, which may reach itself: by its name if a package has it."""
         if id(value) in self._read:
             self._tell("read before", self._read[id(value)][0])
             return
@@ -280,8 +285,10 @@ class _Reader:
         if name is not None:
             self._tell("library", *name)
             return
-        kind = "class" if isinstance(value, type) else "function"
-        with self._at(f"the {kind} {value.__qualname__!r}"), self._as_code():
+        kinds = {types.FunctionType: "function", types.ModuleType: "module"}
+        kind = next((word for type_, word in kinds.items() if isinstance(value, type_)), "class")
+        own = value.__name__ if kind == "module" else value.__qualname__
+        with self._at(f"the {kind} {own!r}"), self._as_code():
             read(value)
 
     def _feed_function(self, function: Any) -> None:
@@ -294,20 +301,13 @@ class _Reader:
         for name, cell in zip(names, function.__closure__ or (), strict=True):
             with self._at(f"the variable {name!r}"):
                 self._feed_cell(cell)
-        attributes = sorted(
-            {name for code in codes_of(function.__code__) for name in code.co_names}
-        )
-        for name in sorted(global_names(function.__code__)):
-            self._tell("global", name)
-            if name not in function.__globals__:
-                continue
-            value = function.__globals__[name]
-            with self._at(f"the global {name!r}"):
-                if isinstance(value, types.ModuleType):
-                    self._feed_module(value, attributes)
-                else:
-                    self._feed(value)
-        for name in sorted(imported_names(function)):
+        scope = function.__globals__
+        reached = dict(find_global(scope, names) for names in global_names(function.__code__))
+        for names, found in sorted(reached.items()):
+            self._tell("global", names)
+            with self._at(f"the global {'.'.join(names)!r}"):
+                self._feed_sequence(found)
+        for name in sorted(imported_names(function.__code__, scope.get("__package__") or "")):
             self._feed_source(name)
 
     def _feed_cell(self, cell: Any) -> None:
@@ -356,34 +356,39 @@ class _Reader:
         else:
             self._feed(item)
 
-    def _feed_module(self, module: types.ModuleType, attributes: Sequence[str]) -> None:
-        """A module: one of a package by its name, another by those attributes that code names."""
-        if is_library(module.__name__):
-            self._tell("library", module.__name__, version_of(module.__name__))
-            return
-        self._tell("module", [name for name in attributes if hasattr(module, name)])
-        for name in attributes:
-            if not hasattr(module, name):
-                continue
-            value = getattr(module, name)
-            with self._at(f"{module.__name__}.{name}"):
-                if not isinstance(value, types.ModuleType):
+    def _feed_namespace(self, module: types.ModuleType) -> None:
+        """A module of which any part may be used."""
+        self._tell("module")
+        for name, value in sorted(vars(module).items()):
+            if not (name.startswith("__") and name.endswith("__")):
+                self._tell(name)
+                with self._at(f"{module.__name__}.{name}"):
                     self._feed(value)
-                elif id(value) not in self._read:
-                    self._read[id(value)] = len(self._read), value
-                    self._feed_module(value, attributes)
 
     def _feed_source(self, name: str) -> None:
-        """A module that code imports when it is called: whether that has happened is chance."""
+        """A module that code imports when it is called: whether that has happened is chance.
+
+        It counts with its code and all that this imports.
+        """
         self._tell("import", name)
-        if is_library(name):
+        if is_library(name) or name in self._sources:
             return
+        self._sources.add(name)
+        if "." in name:
+            self._feed_source(name.rpartition(".")[0])
+        spec = find_source(name)
+        if spec is None or spec.origin is None or not Path(spec.origin).is_file():
+            return
+        content = Path(spec.origin).read_bytes()
         try:
-            spec = importlib.util.find_spec(name)
-        except (ImportError, ValueError, AttributeError):
+            code = compile(content, name, "exec", dont_inherit=True)
+        except (SyntaxError, ValueError):  # of an extension module
+            self._tell(hashlib.blake2b(content).hexdigest())
             return
-        if spec is not None and spec.origin is not None and Path(spec.origin).is_file():
-            self._tell(hashlib.blake2b(Path(spec.origin).read_bytes()).hexdigest())
+        self._feed_code(code)
+        is_package = spec.submodule_search_locations is not None
+        for one in sorted(imported_names(code, name if is_package else name.rpartition(".")[0])):
+            self._feed_source(one)
 
     # -- objects
 
@@ -477,35 +482,96 @@ def codes_of(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from codes_of(constant)
 
 
-def global_names(code: types.CodeType) -> set[str]:
-    """The names that the code may look up outside itself."""
-    return {
-        instruction.argval
-        for one in codes_of(code)
-        for instruction in dis.get_instructions(one)
-        if instruction.opname in READS_GLOBAL
-    }
+def global_names(code: types.CodeType) -> set[tuple[str, ...]]:
+    """The names that the code may look up outside itself, each with the attributes it then takes.
+
+    Examples
+    --------
+    >>> sorted(global_names(compile("lambda x: a.b.c(x) + a.b + d", "", "eval")))
+    [('a', 'b'), ('a', 'b', 'c'), ('d',)]
+    """
+    found: set[tuple[str, ...]] = set()
+    for one in codes_of(code):
+        names: tuple[str, ...] = ()
+        for instruction in dis.get_instructions(one):
+            if instruction.opname == "EXTENDED_ARG":  # a part of the next one
+                continue
+            if names and instruction.opname in READS_ATTRIBUTE:
+                names = (*names, instruction.argval)
+                continue
+            found.add(names)
+            names = (instruction.argval,) if instruction.opname in READS_GLOBAL else ()
+    return found - {()}
 
 
-def imported_names(function: types.FunctionType) -> set[str]:
-    """The modules that the code imports as it runs, by their full names."""
-    package = function.__globals__.get("__package__") or ""
-    found = set()
-    for code in codes_of(function.__code__):
-        instructions = list(dis.get_instructions(code))
+def imported_names(code: types.CodeType, package: str) -> set[str]:
+    """The modules that the code of a module in `package` imports as it runs, by full names.
+
+    What is taken out of a module may be one too.
+    """
+    found: set[str] = set()
+    for one in codes_of(code):
+        instructions = [each for each in dis.get_instructions(one) if each.opname != "EXTENDED_ARG"]
         for k, instruction in enumerate(instructions):
             if instruction.opname != "IMPORT_NAME":
                 continue
-            level = next(
-                (one.argval for one in instructions[k - 2 : k] if isinstance(one.argval, int)), 0
-            )
+            before = [each.argval for each in instructions[max(0, k - 2) : k]]
+            level = next((given for given in before if isinstance(given, int)), 0)
+            names = next((given for given in before if isinstance(given, tuple)), ())
             parents = package.split(".")[: len(package.split(".")) - level + 1] if level else []
-            found.add(".".join([*parents, *([instruction.argval] if instruction.argval else [])]))
+            module = ".".join([*parents, *([instruction.argval] if instruction.argval else [])])
+            found |= {module, *(f"{module}.{name}" for name in names if name != "*")}
     return found - {""}
+
+
+def find_global(
+    scope: Mapping[str, Any], names: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    """The part of `names` that leads through modules, and what is there; nothing if nothing is.
+
+    A module of a package stands for all that it has of its own.
+    """
+    if names[0] not in scope:
+        return names[:1], ()
+    value = scope[names[0]]
+    for k, name in enumerate(names[1:], start=1):
+        found = getattr(value, name, None)
+        if not isinstance(value, types.ModuleType) or found is None:
+            return names[:k], (value,)
+        is_own = not isinstance(found, types.ModuleType) and not is_replaced(found)
+        if is_library(value.__name__) and is_own:
+            return names[:k], (value,)
+        value = found
+    return names, (value,)
+
+
+def find_source(name: str) -> ModuleSpec | None:
+    """Where a module is, found without importing anything; None if it is nowhere."""
+    top, *others = name.split(".")
+    try:
+        spec = importlib.util.find_spec(top)
+        for other in others:
+            if spec is None or spec.submodule_search_locations is None:
+                return None
+            top = f"{top}.{other}"
+            spec = PathFinder.find_spec(top, spec.submodule_search_locations)
+    except (ImportError, ValueError, AttributeError):
+        return None
+    return spec
+
+
+def is_replaced(value: Any) -> bool:
+    """Whether a function or class is of no installed package, wherever it stands."""
+    module = getattr(value, "__module__", None)
+    is_definition = isinstance(value, types.FunctionType | type)
+    return is_definition and isinstance(module, str) and not is_library(module)
 
 
 def library_name(value: Any) -> tuple[str, str, str] | None:
     """(module, name, version) of what an installed package has under its own name, else None."""
+    if isinstance(value, types.ModuleType):
+        own = value.__name__
+        return (own, "", version_of(own)) if is_library(own) else None
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if isinstance(value, np.ufunc):  # not all of them know where they are from
         name = value.__name__

@@ -2,7 +2,8 @@
 
     minimise  1/2 beta' (K + D) beta - sum(beta)   subject to  beta >= 0
 
-Stopped by the relative feasibility gap (primal - dual) / (primal + 1); see cpp/src/maxminover.cpp.
+Stopped by the relative feasibility gap (primal - dual) / (primal + 1); see
+cpp/src/dual/maxminover.cpp.
 """
 
 from __future__ import annotations

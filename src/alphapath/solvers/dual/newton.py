@@ -2,7 +2,8 @@
 
     minimise  1/2 beta' (K + D) beta - r' beta     each beta_i between 0 and one bound
 
-Few steps, each a Cholesky factorization of the free block; see cpp/src/secular_newton.cpp. It needs
+Few steps, each a Cholesky factorization of the free block; see
+cpp/src/quadratic/newton.cpp. It needs
 the whole kernel matrix in double precision.
 """
 

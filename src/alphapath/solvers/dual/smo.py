@@ -1,6 +1,6 @@
 """Sequential minimal optimisation for the family with the sum constraint (SVC, SVR, nu one-class).
 
-Second-order working sets, and exact solves of the free set in between; see cpp/src/smo.
+Second-order working sets, and exact solves of the free set in between; see cpp/src/dual/smo.
 """
 
 from __future__ import annotations

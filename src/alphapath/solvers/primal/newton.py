@@ -39,7 +39,7 @@ SHRINKING = 0.3
 #: Of the tol: a width at which a gap that is still larger is rounding.
 NARROW_ENOUGH = 0.02
 #: The tolerance of the gradient norm for a tol of 1: with the default tol of 1e-4 a twentieth of
-#: LIBLINEAR's 0.01. Where C is small it is squared (cpp/src/newton_stop.hpp).
+#: LIBLINEAR's 0.01. Where C is small it is squared (cpp/src/primal/newton/newton.hpp).
 GRADIENT_SHARE = 5.0
 #: With the second moments kept, the last system costs next to nothing and gains many digits. So the
 #: squared hinge is solved to this share of the tol, down to a gap of EXACT: rates of a search then

@@ -1,7 +1,7 @@
 """The pairs of many classes on one kernel, each on the instances of its two classes.
 
 Thousands of problems that are each solved in less time than Python takes to state one: all pairs
-and all their steps are one native call. See cpp/src/class_pairs.
+and all their steps are one native call. See cpp/src/sequence/class_pairs.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The left-out beta goes to 0 while the other free instances answer so that they stay on the margin
 (the decremental step of exact incremental learning); SMO repairs what that can not foresee. See
-cpp/src/leave_one_out.cpp.
+cpp/src/sequence/leave_one_out.cpp.
 """
 
 from __future__ import annotations

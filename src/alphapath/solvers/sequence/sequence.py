@@ -4,7 +4,7 @@
 
 Each step begins from an earlier one, its parent, by a seed that the native core makes without a
 kernel row where it can: for folds and for values of C, the time between two solves would otherwise
-be longer than the solves. See cpp/src/sequence.cpp.
+be longer than the solves. See cpp/src/sequence/sequence.cpp.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class SequenceSolution:
         The same bits for equal rows of the kernel.
         """
         bias = self.bias[steps]
-        values = self._products_at(steps, rows).reshape(bias.size, np.size(rows))
+        values = self._products_at(steps, rows).reshape(bias.size, len(rows))
         values += bias[:, None]
         return values
 

@@ -30,6 +30,8 @@ from .strategy import Newton, learn_together, make_hessian
 RESIDUAL = 1e-8
 #: More instances than those with a loss whose products are computed, as a share of these.
 MORE = 0.08
+#: Steps that do not lower the objective before rounding is taken for their cause.
+MOST_IDLE = 20
 #: A duality gap above this share of the objective is not rounding of the optimum.
 UNSOLVED_GAP = 1e-9
 
@@ -53,6 +55,7 @@ class Descent:
         self.rows = DesignRows(problem)
         self.hessian = make_hessian(self.rows, strategy, None if start is None else start.workspace)
         self.status: Status | None = None
+        self.least_objective, self.n_idle = np.inf, 0
         self.may_settle, self.is_settled = strategy != "none", False
         if start is None:
             self.point = _make_point(np.zeros(self.rows.width), np.zeros(self.rows.n))
@@ -120,14 +123,21 @@ class Descent:
             self._check_settled(target.values)
         step = find_armijo_step(self.problem, self.point, target) if self.is_placed else 1.0
         self.is_placed = True
-        if step > 0.0:
+        if step > 0.0 and not self._is_idle():
             self.point = self.point.towards(target, step)
         elif self.is_settled:  # rounding of the products: plain steps from here on
-            self.may_settle = False
+            self.may_settle, self.n_idle = False, 0
         else:
             self.status = Status.STALLED
             return
         self.states = states_of(self.problem, self.point.values)
+
+    def _is_idle(self) -> bool:
+        """Whether the objective has not fallen for many steps: it moves by its rounding alone."""
+        objective = self.point.objective(self.problem)
+        self.n_idle = 0 if objective < self.least_objective else self.n_idle + 1
+        self.least_objective = min(objective, self.least_objective)
+        return self.n_idle > MOST_IDLE
 
     def _check_settled(self, values: FloatArray) -> None:
         """Settle no more where only known instances differ: their products are too rough."""
