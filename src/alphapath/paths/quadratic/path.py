@@ -21,6 +21,8 @@ from .file import read_path, write_path
 from .model import QuadraticModel
 from .validation import trace_error, trace_squared
 
+#: The violation that a solution at one lambda is polished to, relative to the targets.
+POLISH_TOL = 1e-11
 #: Codes of the three sets in `events_` and `sets_at`.
 FREE, ZERO, BOUND = 0, 1, 2
 EVENT = np.dtype([("lam", "f8"), ("row", "i4"), ("from", "i1"), ("to", "i1")])
@@ -170,11 +172,11 @@ class LambdaPath:
         return full
 
     def _exact_dual(self, lam: float) -> FloatArray:
-        """a at lambda, solved for where the path does not know it."""
-        a = self._scaled_dual(lam)
-        if any(low <= lam <= high for low, high in self.gaps_):
-            return np.asarray(self.model.solve(lam, a, tol=1e-11).a)
-        return a
+        """a at lambda, polished: between its ends a piece may have fewer digits, or be no solution.
+
+        Jumps that are too short to be gaps leave values between two pieces.
+        """
+        return np.asarray(self.model.solve(lam, self._scaled_dual(lam), tol=POLISH_TOL).a)
 
     # -- evaluation
 
@@ -190,7 +192,7 @@ class LambdaPath:
         >>> certify(solution.problem, solution.beta).is_optimal(1e-9)
         True
         """
-        result = self.model.solve(lam, self._scaled_dual(lam), tol=1e-11)
+        result = self.model.solve(lam, self._scaled_dual(lam), tol=POLISH_TOL)
         return self.model.as_solution(lam, result)
 
     def sets_at(self, lam: float) -> NDArray[np.int8]:
