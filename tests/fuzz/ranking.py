@@ -217,12 +217,14 @@ def ndcg_by_hand(
 
 
 def is_order_sure(case: Case, scores: FloatArray, room: float) -> bool:
-    """Whether no two scores of a query are so near that rounding tells a tie from none."""
+    """Whether no two rows of a query, if not equal, are so near that rounding tells who ties."""
+    ids = np.unique(case.rows.values, axis=0, return_inverse=True)[1].ravel()
     for query in np.unique(case.queries):
-        own = np.sort(scores[case.queries == query])
-        gaps = np.diff(own)
-        width = TIE_SHARE * float(np.abs(own).max())
-        near = (gaps > 0.0) & (gaps < max(TIE_ROOM * width, 4.0 * room))
+        rows = np.flatnonzero(case.queries == query)
+        rows = rows[np.argsort(scores[rows], kind="stable")]
+        gaps, is_other = np.diff(scores[rows]), np.diff(ids[rows]) != 0
+        width = TIE_SHARE * float(np.abs(scores[rows]).max())
+        near = is_other & (gaps < max(TIE_ROOM * width, 4.0 * room))
         if near.any():
             return False
     return True
