@@ -122,7 +122,8 @@ def pair_dual(case: Case, pairs: IntArray, weights: FloatArray) -> tuple[Dual, L
     coarse = 4.0 * error * float(np.abs(centred).max())
     ones = np.ones(len(pairs))
     dual = Dual(K_pairs, ones, 0.0 * ones, weights, total=None, error=error, coarse=coarse)
-    return dual, K
+    # Descent over pairs may come to a stop anywhere where a kernel is ill conditioned.
+    return replace(dual, made_of=np.inf), K
 
 
 def order_pairs(case: Case, model: Any) -> IntArray:
@@ -148,7 +149,7 @@ def check_fit(rng: Generator, case: Case) -> str | None:
         raise CaseError(f"n_pairs_ is {model.n_pairs_}, there are {len(pairs)}")
     dual, K = pair_dual(case, pairs, case.weigh(pairs, case.pair_weights, rows.C))
     beta = np.asarray(model.pair_coef_)
-    found = fits.judge(model, rows, dual, beta, 0.0, None)
+    found = fits.judge(model, rows, dual, beta, 0.0, 0)
     room = score_rounding(case, K, beta)
     certificate = model.certify(rows.X, case.relevance, **case.told, **weights)
     # It is made of rows as they are given, about no mean.

@@ -44,14 +44,16 @@ class Case:
 
     def duals(self) -> Iterator[tuple[NDArray[np.intp], Dual]]:
         """Members and problem of every beta."""
-        own, K = self.own, self.K[np.ix_(self.present, self.present)]
-        error = self.error
+        own, K, error = self.own, self.K[np.ix_(self.present, self.present)], self.error
         if hasattr(self.model, "epsilon"):
-            return iter(
-                [(np.arange(own.n), models.regression_dual(own, K, error, self.model.epsilon))]
-            )
-        weight, classes = self.model.class_weight, self.model.classes_
-        return models.class_duals(own, K, error, weight, classes)
+            dual = models.regression_dual(own, K, error, self.model.epsilon)
+            found = iter([(np.arange(own.n), dual)])
+        else:
+            weight, classes = self.model.class_weight, self.model.classes_
+            found = models.class_duals(own, K, error, weight, classes)
+        # Kernel values are kept about one of the first rows, which may be gone.
+        largest = float(np.abs(self.K).max())
+        return ((members, replace(dual, made_of=largest)) for members, dual in found)
 
     @property
     def error(self) -> float:
