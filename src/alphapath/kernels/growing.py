@@ -146,10 +146,13 @@ class GrowingView:
 
 
 def choose_origin(X: Any) -> int:
-    """The row next to the mean: about one that is far away, values of the others lose digits."""
-    mean = np.asarray(X.mean(axis=0)).ravel()
-    distances = squared_norms(X) - 2.0 * np.asarray(X @ mean).ravel()
-    return int(np.argmin(distances))
+    """The row in the middle: about one that is far away, values of the others lose digits.
+
+    The median is where most rows are, however far some of them; of sparse rows it is 0, nearly.
+    """
+    if sp.issparse(X):
+        return int(np.argmin(squared_norms(X)))
+    return int(np.argmin(squared_norms(X - np.median(X, axis=0))))
 
 
 class _Rows:
