@@ -19,7 +19,8 @@ from alphapath import SVC, SVR, Status, certify
 from alphapath.errors import KernelError
 from alphapath.kernels import KernelStore, Linear, Poly, Rbf, Sigmoid
 from alphapath.kernels.growing import GrowingView
-from alphapath.paths import Change, Terms, Updater, polish
+from alphapath.paths import Change, polish
+from alphapath.paths.incremental import Terms, Updater
 from alphapath.problem import Problem
 from alphapath.solvers import smo
 from datasets import CLASSIFICATION

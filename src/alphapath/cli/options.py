@@ -9,13 +9,20 @@ from typing import Any
 
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from ..estimators import SVC, SVR, OneClassSVM
+from .. import kernels
+from ..estimators.common.declaration import models_by_command
+from ..kernels.base import libsvm_kernels
+from .files.data import targets_of
 from .files.scaling import SCALES
 from .files.text import input_file
 from .numbers import non_negative, number, positive, seconds, share, size, whole, workers
 
-KINDS = {"0": "c-svc", "2": "one-class", "3": "epsilon-svr"}
-KERNELS = {"0": "linear", "1": "poly", "2": "rbf", "3": "sigmoid"}
+#: Those that are functions of features.
+KERNELS = {
+    str(theirs.number): ours
+    for ours, theirs in libsvm_kernels().items()
+    if kernels.KERNELS[ours].has_native_form()
+}
 
 #: C = 2^-5, 2^-3, ..., 2^15 and gamma = 2^-15, 2^-13, ..., 2^3 (A Practical Guide to Support Vector
 #: Classification, Hsu, Chang and Lin, section 3.2).
@@ -56,16 +63,32 @@ def add_columns(group: Any, words: str) -> None:
     )
 
 
-def add_model(parser: argparse.ArgumentParser, kinds: dict[str, str] | None = None) -> None:
-    """The SVM, without C and gamma."""
+def model_kinds(*, ability: str | None = None, is_supervised: bool = False) -> dict[str, str]:
+    """The values of -s by LIBSVM's numbers.
+
+    `ability`: of models that have it alone; `is_supervised`: of those with targets alone.
+    """
+    return {
+        str(model._declaration.libsvm.number): name
+        for name, model in models_by_command().items()
+        if (ability is None or ability in model._declaration.abilities)
+        and not (is_supervised and model._declaration.targets == "ignored")
+    }
+
+
+def add_model(
+    parser: argparse.ArgumentParser, *, ability: str | None = None, is_supervised: bool = False
+) -> None:
+    """The SVM, without C and gamma; `ability` and `is_supervised` as in `model_kinds`."""
+    kinds = model_kinds(ability=ability, is_supervised=is_supervised)
     group = parser.add_argument_group("model")
     group.add_argument(
         "-s",
         dest="kind",
-        type=choice(kinds or KINDS),
+        type=choice(kinds),
         default="c-svc",
         metavar="TYPE",
-        help=f"{listing(kinds or KINDS)} (default c-svc)",
+        help=f"{listing(kinds)} (default c-svc)",
     )
     group.add_argument(
         "-t",
@@ -83,7 +106,7 @@ def add_model(parser: argparse.ArgumentParser, kinds: dict[str, str] | None = No
         default=0.1,
         help="tube of epsilon-svr (default 0.1)",
     )
-    if kinds is None:
+    if any("nu" in parameters_of_model(kind) for kind in kinds.values()):
         group.add_argument(
             "-n", dest="nu", type=share, default=0.5, help="nu of one-class (default 0.5)"
         )
@@ -167,12 +190,17 @@ def make_estimator(options: Any, **changes: Any) -> Any:
     own: dict[str, Any] = {"kernel": options.kernel, "degree": options.degree}
     own |= {"coef0": options.coef0, "tol": options.tol, "gamma": "auto"}
     own["memory_limit"] = getattr(options, "memory_limit", None)
-    if options.kind == "c-svc":
-        return SVC(**{**own, **changes})
-    if options.kind == "epsilon-svr":
-        return SVR(**{**own, "epsilon": options.epsilon, **changes})
-    changes.pop("C", None)
-    return OneClassSVM(**{**own, "nu": options.nu, **changes})
+    known = parameters_of_model(options.kind)
+    if "C" not in known:
+        changes.pop("C", None)
+    own |= {name: getattr(options, name) for name in ("epsilon", "nu") if name in known}
+    return models_by_command()[options.kind](**{**own, **changes})
+
+
+def parameters_of_model(kind: str) -> dict[str, Any]:
+    """The parameters of a model and their defaults."""
+    parameters: dict[str, Any] = models_by_command()[kind]().get_params(deep=False)
+    return parameters
 
 
 def model_of(options: Any) -> Any:
@@ -258,7 +286,7 @@ def log_range(text: str) -> tuple[float, float, float]:
 
 def make_folds(options: Any) -> Any:
     """Shuffled folds, stratified for classes."""
-    splitter = StratifiedKFold if options.kind == "c-svc" else KFold
+    splitter = StratifiedKFold if targets_of(options.kind) == "labels" else KFold
     return splitter(options.folds, shuffle=True, random_state=options.seed)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..model_selection import cross_validate_path
 from ..paths.validation_curve import ValidationCurve, average_curves
 from .failure import CommandError
-from .files.data import Data
+from .files.data import Data, targets_of
 from .files.scaling import FeatureScaler
 
 
@@ -27,7 +27,7 @@ class Traced:
 
 def check_traceable(data: Data, kind: str) -> None:
     """A path follows one problem: two classes, or a regression."""
-    n_classes = len(np.unique(data.y)) if kind == "c-svc" else 2
+    n_classes = len(np.unique(data.y)) if targets_of(kind) == "labels" else 2
     if n_classes != 2:
         raise CommandError(f"{data.name} has {n_classes} classes; a path is followed for two.")
 

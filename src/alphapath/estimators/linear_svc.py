@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn import svm
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -30,6 +31,7 @@ from ..solvers.primal import gradient, pegasos
 from ..solvers.primal import newton as margin_newton
 from ..solvers.primal.rows import read_rows
 from .common.base import POSITIVE
+from .common.declaration import Declaration, declares
 from .common.inputs import check_weights, encode_labels, weigh_classes
 from .common.problems import Budget, certify_columns, overall_status, warn_unsolved
 from .exchange.sklearn_bridge import linear_from_sklearn, linear_to_sklearn
@@ -52,6 +54,11 @@ class Column(NamedTuple):
     alpha: FloatArray | None = None
 
 
+@declares(
+    Declaration(
+        targets="labels", family="linear", peer=svm.LinearSVC, abilities=frozenset({"folds"})
+    )
+)
 class LinearSVC(ClassifierMixin, BaseEstimator):
     """Linear support vector classification: 1/2 |w|^2 + C sum loss(y (w'x + b)).
 

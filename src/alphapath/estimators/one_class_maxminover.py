@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,12 +25,15 @@ from ..problem.certificate import Certificate, certify
 from ..problem.solution import Solution, Status
 from ..solvers.dual import coordinate, maxminover
 from .common.base import BLOCK_VALUES, POSITIVE
+from .common.declaration import Declaration, LibsvmType, declares
 from .common.inputs import check_weights
 from .common.merge_rows import MergedRows, keep_rows, merge_rows
+from .common.parameters import KernelOption
 from .exchange import libsvm_file, libsvm_model
 from .exchange.libsvm_file import ModelTarget
 
 
+@declares(Declaration(targets="ignored", family="ridge", libsvm=LibsvmType(2, "one_class")))
 class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
     """One-class SVM with squared slacks, solved to a given feasibility gap.
 
@@ -91,10 +94,9 @@ class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
     array([ 1, -1])
     """
 
-    _targets: ClassVar[Literal["ignored"]] = "ignored"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [POSITIVE],
-        "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
+        "kernel": [KernelOption(), callable],
         "gamma": [StrOptions({"scale", "auto"}), POSITIVE],
         "sigma": [None, POSITIVE],
         "degree": [Interval(Integral, 0, None, closed="left")],

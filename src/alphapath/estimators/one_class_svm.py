@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn import svm
 from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
 from ..problem.box_problem import FloatArray, KernelView, Problem
 from .common.base import BaseSVM, OneProblemSVM
+from .common.declaration import Declaration, LibsvmType, declares
 from .exchange.model_exchange import ModelExchange
 
 
+@declares(
+    Declaration(
+        targets="ignored",
+        family="dual",
+        weight=None,
+        peer=svm.OneClassSVM,
+        libsvm=LibsvmType(2, "one_class"),
+        command="one-class",
+        abilities=frozenset({"folds", "gpu", "file"}),
+    )
+)
 class OneClassSVM(OutlierMixin, ModelExchange, OneProblemSVM):
     """Nu one-class SVM for outlier detection, with the answers of scikit-learn's OneClassSVM.
 
@@ -64,7 +77,6 @@ class OneClassSVM(OutlierMixin, ModelExchange, OneProblemSVM):
     array([ 1, -1])
     """
 
-    _targets: ClassVar[Literal["ignored"]] = "ignored"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseSVM._parameter_constraints,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],

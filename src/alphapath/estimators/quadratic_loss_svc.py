@@ -31,8 +31,10 @@ from ..problem.optimality import snap_to_box
 from ..problem.solution import Solution, Status
 from ..solvers.dual import coordinate, newton
 from .common.base import BLOCK_VALUES, POSITIVE
+from .common.declaration import Declaration, declares
 from .common.inputs import check_weights
 from .common.merge_rows import MergedRows, keep_rows, merge_rows
+from .common.parameters import KernelOption
 from .common.problems import Budget, warn_unsolved
 
 #: What ended a path before its end.
@@ -43,6 +45,7 @@ ENDS = {
 }
 
 
+@declares(Declaration(targets="labels", family="ridge", weight="lam"))
 class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
     """Two-class SVM without a bias, with a quadratic loss.
 
@@ -91,7 +94,7 @@ class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": [StrOptions(set(LOSSES)), tuple, list],
         "lam": [POSITIVE],
-        "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
+        "kernel": [KernelOption(), callable],
         "gamma": [StrOptions({"scale", "auto"}), POSITIVE],
         "degree": [Interval(Integral, 0, None, closed="left")],
         "coef0": [Interval(Real, -np.inf, np.inf, closed="neither")],

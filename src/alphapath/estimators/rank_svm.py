@@ -13,10 +13,11 @@ from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..kernels import Kernel, KernelStore, Linear, LinearRows, PairView, Precomputed, pairs_within
+from ..kernels import Kernel, KernelStore, Linear, PairView, Precomputed, pairs_within
 from ..kernels.choice import choose_gamma, make_kernel
 from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values, check_kernel_size, check_squared_norms
+from ..kernels.pair_differences import LinearRows
 from ..kernels.raw_rows import RawRows
 from ..kernels.samples import check_sparse
 from ..paths.ranking.ndcg import Queries, check_relevance, ndcg, read_queries
@@ -25,6 +26,7 @@ from ..problem.certificate import Certificate, certify
 from ..problem.solution import Solution, Status
 from ..solvers import ranking as pair_solver
 from .common.base import BLOCK_VALUES, POSITIVE
+from .common.declaration import Declaration, LibsvmType, declares
 from .common.inputs import check_weights
 from .common.problems import Budget, warn_unsolved
 from .exchange.libsvm_file import ModelTarget, write_model
@@ -32,6 +34,7 @@ from .exchange.libsvm_model import rank_to_libsvm
 from .svc import SVC
 
 
+@declares(Declaration(targets="relevance", family="pairs", libsvm=LibsvmType(3, "epsilon_svr")))
 class RankSVM(BaseEstimator):
     """Ranking: 1/2 |w|^2 + sum over pairs of C_ij max(0, 1 - (f(x_i) - f(x_j))), no bias.
 

@@ -32,7 +32,9 @@ from ..problem.solution import Status
 from ..solvers.smooth import newton as smooth_newton
 from ..solvers.smooth.strategy import STRATEGIES
 from .common.base import BLOCK_VALUES, POSITIVE
+from .common.declaration import Declaration, declares
 from .common.inputs import check_weights, encode_labels, weigh_classes
+from .common.parameters import KernelOption
 from .common.problems import Budget, certify_columns, overall_status, warn_unsolved
 
 
@@ -51,7 +53,7 @@ class BaseSmooth(BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "c": [POSITIVE],
-        "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
+        "kernel": [KernelOption(), callable],
         "degree": [Interval(Integral, 0, None, closed="left")],
         "gamma": [StrOptions({"scale", "auto"}), POSITIVE],
         "coef0": [Interval(Real, -np.inf, np.inf, closed="neither")],
@@ -287,6 +289,9 @@ class BaseSmooth(BaseEstimator):
         return values[:, 0]
 
 
+@declares(
+    Declaration(targets="labels", family="smooth", weight="c", abilities=frozenset({"folds"}))
+)
 class SmoothSVC(ClassifierMixin, BaseSmooth):
     """Smooth support vector classification: 1/2 |(w, b)|^2 + c/2 sum (1 - y f(x))_+^2.
 
@@ -345,7 +350,6 @@ class SmoothSVC(ClassifierMixin, BaseSmooth):
     ['a']
     """
 
-    _targets: ClassVar[Literal["labels"]] = "labels"
     _loss = "squared_hinge"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseSmooth._parameter_constraints,
@@ -423,6 +427,9 @@ class SmoothSVC(ClassifierMixin, BaseSmooth):
         return [np.where(targets == code, 1.0, -1.0) for code in codes]
 
 
+@declares(
+    Declaration(targets="numbers", family="smooth", weight="c", abilities=frozenset({"folds"}))
+)
 class SmoothSVR(RegressorMixin, BaseSmooth):
     """Smooth support vector regression: 1/2 |(w, b)|^2 + c/2 sum (|y - f(x)| - epsilon)_+^2.
 
@@ -453,7 +460,6 @@ kkt_violation_, solve_info_
     1.5
     """
 
-    _targets: ClassVar[Literal["numbers"]] = "numbers"
     _loss = "squared_epsilon_insensitive"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseSmooth._parameter_constraints,

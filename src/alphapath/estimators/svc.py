@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn import svm
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from ..kernels.raw_rows import Members
-from ..paths import Terms
+from ..paths.incremental import Terms
 from ..problem.box_problem import FloatArray
 from .common import one_vs_one
 from .common.base import POSITIVE
+from .common.declaration import Declaration, LibsvmType, declares
 from .common.inputs import encode_labels, weigh_classes
 from .common.updating import WINDOW, UpdatingSVM, has_features
 from .exchange.model_exchange import ModelExchange
 
 
+@declares(
+    Declaration(
+        targets="labels",
+        family="dual",
+        peer=svm.SVC,
+        libsvm=LibsvmType(0, "c_svc"),
+        command="c-svc",
+        abilities=frozenset({"folds", "path", "updates", "gpu", "file"}),
+    )
+)
 class SVC(ClassifierMixin, ModelExchange, UpdatingSVM):
     """C-support vector classification, with the answers of scikit-learn's SVC.
 
@@ -85,7 +97,6 @@ class SVC(ClassifierMixin, ModelExchange, UpdatingSVM):
     ['a']
     """
 
-    _targets: ClassVar[Literal["labels"]] = "labels"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **UpdatingSVM._parameter_constraints,
         "C": [POSITIVE],

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn import svm
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 
-from ..paths import Terms
+from ..paths.incremental import Terms
 from ..problem.box_problem import FloatArray
 from .common.base import POSITIVE, OneProblemSVM
+from .common.declaration import Declaration, LibsvmType, declares
 from .common.updating import WINDOW, UpdatingSVM, has_features
 from .exchange.model_exchange import ModelExchange
 
 
+@declares(
+    Declaration(
+        targets="numbers",
+        family="dual",
+        peer=svm.SVR,
+        libsvm=LibsvmType(3, "epsilon_svr"),
+        command="epsilon-svr",
+        abilities=frozenset({"folds", "path", "updates", "gpu", "file"}),
+    )
+)
 class SVR(RegressorMixin, ModelExchange, OneProblemSVM, UpdatingSVM):
     """Epsilon-support vector regression, with the answers of scikit-learn's SVR.
 
@@ -69,7 +81,6 @@ class SVR(RegressorMixin, ModelExchange, OneProblemSVM, UpdatingSVM):
     True
     """
 
-    _targets: ClassVar[Literal["numbers"]] = "numbers"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **UpdatingSVM._parameter_constraints,
         "C": [POSITIVE],

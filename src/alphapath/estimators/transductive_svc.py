@@ -19,12 +19,14 @@ from ..paths.weights import read_estimator
 from ..problem.box_problem import FloatArray
 from ..problem.certificate import Certificate
 from .common.base import POSITIVE
+from .common.declaration import Declaration, declares
 from .svc import SVC
 
 #: The label of a row without one, as in scikit-learn's semi-supervised estimators.
 UNLABELLED = -1
 
 
+@declares(Declaration(targets="labels", family="transduction"))
 class TransductiveSVC(ClassifierMixin, BaseEstimator):
     """Classification of two classes with labelled and unlabelled rows.
 

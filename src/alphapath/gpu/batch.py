@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _core
 from ..interrupt import is_wanted
 from ..problem.box_problem import FloatArray
 from ..problem.limits import Limits
@@ -42,8 +43,8 @@ REFINEMENTS = 3
 #: Iterating stops at this share of the tolerance: what float32 values may add has room then.
 TOL_SHARE = 0.9
 
-#: Numbers of the seeds, as in solvers/sequence/sequence.py.
-COLD, KEEP, SCALE = 0, 1, 3
+#: Numbers of the seeds, as the native code gives them.
+COLD, KEEP, SCALE = int(_core.Seed.cold), int(_core.Seed.keep), int(_core.Seed.scale)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..errors import KernelError
-from ..kernels import Kernel, Linear, Poly, Rbf, Sigmoid
+from ..kernels import KERNELS, Kernel, Linear, Rbf
 
 #: Bytes of one tile of double values.
 TILE_BYTES = 1 << 27
@@ -58,6 +58,11 @@ class DeviceRows:
         return self._distances
 
 
+def is_on_devices(kernel: type[Kernel]) -> bool:
+    """Whether a device can compute the kernel: from inner products, or the linear and the RBF."""
+    return kernel.product == "dot" or issubclass(kernel, Rbf | Linear)
+
+
 class DeviceMatrix:
     """One kernel on the rows of a device.
 
@@ -71,10 +76,11 @@ class DeviceMatrix:
 
     def __init__(self, rows: DeviceRows, kernel: Kernel, is_full: bool) -> None:
         self.rows_of_data, self.kernel, self.xp, self.n = rows, kernel, rows.xp, rows.n
-        if not isinstance(kernel, Rbf | Linear | Poly | Sigmoid):
+        if not is_on_devices(type(kernel)):
+            known = [repr(name) for name, other in KERNELS.items() if is_on_devices(other)]
             raise KernelError(
-                f"The kernel {kernel.name!r} can not be computed on a device; 'rbf', 'linear', "
-                f"'poly' and 'sigmoid' can. Use device='cpu' for others."
+                f"The kernel {kernel.name!r} can not be computed on a device; "
+                f"{', '.join(known[:-1])} and {known[-1]} can. Use device='cpu' for others."
             )
         self.offset = self._find_offsets()
         self.n_rows_computed = 0
@@ -98,12 +104,7 @@ class DeviceMatrix:
 
     def _function(self, dot: Any) -> Any:
         """The kernel as a function of the dot product."""
-        kernel = self.kernel
-        if isinstance(kernel, Poly):
-            return (kernel.gamma * dot + kernel.coef0) ** kernel.degree
-        if isinstance(kernel, Sigmoid):
-            return self.xp.tanh(kernel.gamma * dot + kernel.coef0)
-        return dot
+        return dot if isinstance(self.kernel, Linear) else self.kernel.of_products(dot, self.xp)
 
     def _find_diagonal(self) -> Any:
         if isinstance(self.kernel, Rbf):

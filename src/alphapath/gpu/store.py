@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import DeviceError, KernelError
-from ..kernels import Counts, Kernel, parse_memory_limit
+from ..kernels import Kernel, parse_memory_limit
 from ..kernels.equal_rows import EqualRows
 from ..kernels.limits import LARGEST_IN_FLOAT32, check_kernel_size, check_squared_norms
+from ..kernels.store import Counts
 from ..problem.box_problem import FloatArray
 from .cuda import CudaEngine, require_cupy
 from .free_set import FREE_SET_SHARE, most_members

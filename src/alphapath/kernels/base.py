@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,16 +19,45 @@ FloatArray = NDArray[np.float64]
 WIDE = 1 << 24
 
 
+class LibsvmName(NamedTuple):
+    """A kernel in LIBSVM: the number of its option -t and its name in model files."""
+
+    number: int
+    name: str
+
+
 class Kernel(ABC):
     """A symmetric function of two rows; a frozen value.
 
     ``evaluate`` is plain NumPy in double and the formula that users and certificates trust; the
-    store computes the same values by native code.
+    store computes the same values by native code. A subclass that states a ``name`` registers
+    itself in ``KERNELS``; all listings of kernels are derived from there.
     """
 
+    #: What estimators call it.
     name: ClassVar[str]
+    #: The parameters of estimators that it depends on, which are arguments of the class.
+    parameters: ClassVar[tuple[str, ...]] = ()
+    #: The product of rows of which all its values are functions and which a store may keep for
+    #: other parameters: "dot" or "squared_distance".
+    product: ClassVar[str | None] = None
+    libsvm: ClassVar[LibsvmName | None] = None
+    #: Whether estimators take its name; otherwise they take what makes one.
+    has_option: ClassVar[bool] = True
     #: What a user can do where values are too large.
     advice_on_size: ClassVar[str] = "Scale the features, to [-1, 1] for example"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "name" in cls.__dict__:
+            if cls.name in KERNELS:
+                raise KernelError(f"There is a kernel called {cls.name!r} already.")
+            KERNELS[cls.name] = cls
+
+    @classmethod
+    def has_native_form(cls) -> bool:
+        """Whether native code has the formula."""
+        return cls.native_function is not Kernel.native_function
 
     @property
     @abstractmethod
@@ -54,9 +83,31 @@ class Kernel(ABC):
         """
         return None
 
+    def of_products(self, products: Any, xp: Any = np) -> Any:
+        """The values at inner products of rows; for kernels whose product is "dot".
+
+        `xp` is the module of the array: numpy or, on a device, cupy.
+        """
+        raise NotImplementedError(f"{type(self).__name__} is no function of inner products.")
+
     def native_function(self) -> _core.KernelFunction | None:
         """The formula for the native code; None where the matrix comes from elsewhere."""
         return None
+
+
+#: The class of each kernel, by the name scikit-learn gives it.
+KERNELS: dict[str, type[Kernel]] = {}
+
+
+def kernel_options() -> list[str]:
+    """The names that the parameter `kernel` of an estimator can have."""
+    return [name for name, kernel in KERNELS.items() if kernel.has_option]
+
+
+def libsvm_kernels() -> dict[str, LibsvmName]:
+    """LIBSVM's names of the kernels that it has, in LIBSVM's order."""
+    found = {name: kernel.libsvm for name, kernel in KERNELS.items() if kernel.libsvm is not None}
+    return dict(sorted(found.items(), key=lambda item: item[1]))
 
 
 def check_positive(value: float, name: str) -> None:

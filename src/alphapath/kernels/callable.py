@@ -20,6 +20,7 @@ class Callable(Kernel):
 
     function: collections.abc.Callable[[Any, Any], Any]
     name: ClassVar[str] = "callable"
+    has_option: ClassVar[bool] = False
     advice_on_size: ClassVar[str] = "Scale the features, or correct the kernel function"
 
     @property

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .. import _core
-from .base import FloatArray, Kernel, dot_products, narrow, squared_norms
+from .base import FloatArray, Kernel, LibsvmName, dot_products, narrow, squared_norms
 
 #: Features in extended precision held at once (32 MiB).
 BLOCK_VALUES = 1 << 21
@@ -20,6 +20,7 @@ class Linear(Kernel):
     """The inner product."""
 
     name: ClassVar[str] = "linear"
+    libsvm: ClassVar[LibsvmName] = LibsvmName(0, "linear")
 
     @property
     def key(self) -> Hashable:

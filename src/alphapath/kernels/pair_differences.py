@@ -56,7 +56,8 @@ class PairView:
     Examples
     --------
     >>> import numpy as np
-    >>> from alphapath.kernels import LinearRows, PairView
+    >>> from alphapath.kernels import PairView, pairs_within
+    >>> from alphapath.kernels.pair_differences import LinearRows
     >>> X = np.array([[2.0], [1.0], [0.0]])
     >>> view = PairView(LinearRows(X), *pairs_within([2, 1, 0], [0, 3]), [0, 3])
     >>> view.multiply([1], [1.0])          # pairs (0, 1), (0, 2), (1, 2)

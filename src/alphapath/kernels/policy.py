@@ -63,7 +63,7 @@ def choose_layout(
 
     Examples
     --------
-    >>> from alphapath.kernels import choose_layout
+    >>> from alphapath.kernels.policy import choose_layout
     >>> choose_layout(20_000, tol=1e-3, memory_limit=200_000_000)
     Layout(precision='float32', is_full=False, capacity_rows=2500)
     """

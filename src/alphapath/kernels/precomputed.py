@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from .. import _core
 from ..errors import KernelError
-from .base import FloatArray, Kernel
+from .base import FloatArray, Kernel, LibsvmName
 from .limits import LARGEST_VALUE
 
 #: Asymmetry relative to the largest entry that passes for rounding (of float32, say).
@@ -23,6 +23,7 @@ class Precomputed(Kernel):
     """Rows of X are rows of the kernel matrix: K(x, training rows)."""
 
     name: ClassVar[str] = "precomputed"
+    libsvm: ClassVar[LibsvmName] = LibsvmName(4, "precomputed")
     advice_on_size: ClassVar[str] = "Divide the kernel matrix by a constant"
 
     @property

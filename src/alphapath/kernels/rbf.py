@@ -10,7 +10,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import _core
-from .base import FloatArray, Kernel, check_positive, dot_products, narrow, squared_norms
+from .base import (
+    FloatArray,
+    Kernel,
+    LibsvmName,
+    check_positive,
+    dot_products,
+    narrow,
+    squared_norms,
+)
 
 #: Below this share of |x|^2 + |z|^2 the difference of products has lost too many digits.
 CANCELLATION = 1e-6
@@ -24,6 +32,9 @@ class Rbf(Kernel):
 
     gamma: float
     name: ClassVar[str] = "rbf"
+    parameters: ClassVar[tuple[str, ...]] = ("gamma",)
+    product: ClassVar[str] = "squared_distance"
+    libsvm: ClassVar[LibsvmName] = LibsvmName(2, "rbf")
 
     def __post_init__(self) -> None:
         check_positive(self.gamma, "gamma")

@@ -33,9 +33,6 @@ from .precomputed import Precomputed, check_kernel_matrix
 from .rbf import Rbf
 from .samples import as_rows, find_step, make_samples, pays
 
-#: What a kernel is a function of, in the native code's words.
-PRODUCT_OF = {"rbf": "squared_distance", "poly": "dot", "sigmoid": "dot"}
-
 T = TypeVar("T")
 
 
@@ -322,7 +319,7 @@ class KernelStore:
         here for another one: its bits must not depend on what was asked for before. For the same
         reason products that fit alone take the place of others where not all fit.
         """
-        kind = PRODUCT_OF.get(kernel.name)
+        kind = kernel.product
         if not self._keeps_products or kind is None:
             return None
         if kind == "dot":

@@ -16,8 +16,6 @@ from sklearn.utils.validation import check_array
 
 from ..estimators.quadratic_loss_svc import QuadraticLossSVC, warn_ended
 from ..estimators.registry import as_own, on_device
-from ..estimators.svc import SVC
-from ..estimators.svr import SVR
 from ..kernels.samples import check_sparse
 from ..paths.path import Path
 from ..paths.path_or_grid import most_iterations, prefers_path
@@ -143,7 +141,7 @@ def cross_validate_path(
     begin = time.perf_counter()
     check_range(C_min, C_max)
     model: Any = on_device(as_own(estimator), "cpu")
-    if not isinstance(model, (SVC, SVR)):
+    if "path" not in model._declaration.abilities:
         raise TypeError(f"{type(model).__name__} has no C to follow; pass an SVC or an SVR.")
     check_sparse(X)
     X, y, groups = indexable(X, y, groups)

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
-from sklearn import svm
 from sklearn.base import _fit_context, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics._scorer import _MultimetricScorer
@@ -25,7 +24,7 @@ from sklearn.utils.validation import _check_method_params, _num_samples
 
 from ..estimators.common.problems import DEVICES, is_on_gpu
 from ..estimators.pipelines import last_step, replace_last
-from ..estimators.registry import OWN, PRIMAL, as_searched, on_device
+from ..estimators.registry import as_searched, is_peer, is_primal, on_device
 from ..kernels import parse_memory_limit
 from ..kernels.samples import check_sparse
 from ..problem.solution import Status
@@ -272,8 +271,8 @@ multimetric_, classes_, n_features_in_, feature_names_in_
             table.refuse(row, error)
         by_fold = goes_by_fold(grid, data)
         groups = make_groups(grid, data.splits, by_fold)
-        is_primal = isinstance(last_step(grid.estimator)[1], PRIMAL)
-        if is_primal:
+        in_primal = is_primal(last_step(grid.estimator)[1])
+        if in_primal:
             plan = plan_primal(groups, grid.models, self.plan, self.seeding)
         else:
             plan = make_plan(groups, self.plan, self.seeding)
@@ -281,7 +280,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         setting = Setting(data, grid.heads, last_step(grid.estimator), grid.models, judge, shares)
         self.plan_ = plan
         progress.begin(plan)
-        work: Any = PrimalWork(setting, self.seeding) if is_primal else SearchWork(setting)
+        work: Any = PrimalWork(setting, self.seeding) if in_primal else SearchWork(setting)
         journal = self._open_journal(data, grid, plan)
         try:
             for chain, arrays in run_chains(
@@ -399,14 +398,14 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         """Fit the best candidate on all rows; scikit-learn's estimators by way of our own."""
         best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
         given = last_step(best)[1]
-        is_peer = type(given) in (*OWN, svm.LinearSVC)
+        was_peer = is_peer(given)
         fitted = best
-        if is_peer or self.device is not None:
+        if was_peer or self.device is not None:
             fitted = replace_last(best, as_searched(on_device(given, self.device)))
         begin = time.time()
         with context(fitted):
             fitted.fit(X, *(() if y is None else (y,)), **fit_params)
-        if is_peer:
+        if was_peer:
             peer = last_step(fitted)[1].as_sklearn().set_params(**given.get_params(deep=False))
             fitted = replace_last(fitted, peer)
         self.refit_time_ = time.time() - begin

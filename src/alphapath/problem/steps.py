@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 from .box_problem import FloatArray
 from .solution import Solution
 
-#: The seeds of the native core, by their numbers there.
-SEED_NAMES = ("cold", "keep", "lift", "scale", "climb", "greedy")
-
 
 @dataclass(frozen=True, eq=False)
 class Steps:

@@ -22,6 +22,12 @@ from ..problem.solution import Info, Solution, Status, judge
 #: Up to so many tolerances a solution whose solver was content is told as solved.
 MAX_LEFT = 10.0
 
+#: The seeds of the native core, by their numbers there.
+SEED_NAMES = tuple(seed.name for seed in _core.Seed)
+
+#: The one that leads from one row of weights to another; the others stay on a row.
+ACROSS_ROWS = _core.Seed.greedy.name
+
 _lock = threading.Lock()
 _n_inside = 0
 _limiter: Any = None

@@ -78,7 +78,8 @@ def solve(
     --------
     >>> import numpy as np
     >>> from alphapath import Problem
-    >>> from alphapath.kernels import LinearRows, PairView, pairs_within
+    >>> from alphapath.kernels import PairView, pairs_within
+    >>> from alphapath.kernels.pair_differences import LinearRows
     >>> view = PairView(LinearRows(np.array([[0.0], [2.0]])), *pairs_within([0, 1], [0, 2]), [0, 2])
     >>> solve(Problem.ranking(view, [1.0])).beta
     array([0.25])

@@ -23,12 +23,11 @@ from ..output import print_facts, print_table, working, write_json
 
 HELP = "cross-validate one SVM"
 EXAMPLE = "alphapath cv train.svm -c 10 -g 0.05 -v 10"
-SUPERVISED = {"0": "c-svc", "3": "epsilon-svr"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     opt.add_data(parser)
-    opt.add_model(parser, SUPERVISED)
+    opt.add_model(parser, ability="folds", is_supervised=True)
     opt.add_c_and_gamma(parser)
     opt.add_folds(parser)
     opt.add_run(parser)

@@ -16,7 +16,7 @@ from ...report.html.parts import seconds_text
 from .. import options as opt
 from ..facts import certificate_of, describe, warn_of_facts
 from ..failure import DIFFERENT
-from ..files.data import read_data
+from ..files.data import read_data, targets_of
 from ..files.model import facts_of, save_model
 from ..files.scaling import FeatureScaler
 from ..output import print_facts, working, write_json
@@ -60,7 +60,7 @@ def run(options: Any) -> int:
         ("time", seconds_text(seconds)),
         ("support vectors", len(model.support_)),
     ]
-    if options.kind != "one-class":
+    if targets_of(options.kind) != "ignored":
         rows.append(("training score", f"{model.score(X, data.y):.4f}"))
     rows.append(("written", ", ".join(map(str, files))))
     print_facts(rows)

@@ -26,7 +26,7 @@ EXAMPLE = "alphapath loo train.svm -c 10 -g 0.05 --output values.txt"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     opt.add_data(parser)
-    opt.add_model(parser)
+    opt.add_model(parser, ability="folds")
     opt.add_c_and_gamma(parser)
     opt.add_run(parser)
     parser.add_argument(

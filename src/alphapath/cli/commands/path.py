@@ -29,7 +29,6 @@ from ..numbers import positive
 from ..options import make_folds
 from ..output import print_facts, print_table, working, write_json
 from ..trace import check_traceable, trace_along_c
-from .cv import SUPERVISED
 
 HELP = "exact validation error over all C, or all lambda"
 EXAMPLE = "alphapath path two.svm -g 0.1 --report path.html"
@@ -40,7 +39,7 @@ N_SHOWN = 5
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     opt.add_data(parser)
-    opt.add_model(parser, SUPERVISED)
+    opt.add_model(parser, ability="path", is_supervised=True)
     parser.add_argument("-g", dest="gamma", type=positive, help="gamma (default 1 / features)")
     parser.add_argument(
         "--along",

@@ -133,7 +133,7 @@ def as_line(name: str) -> str:
 
 def report(path: Source, stored: StoredModel, found: Any, given: Any) -> None:
     """How well the predictions fit the targets of the file, on the standard error stream."""
-    if stored.content.svm_type == "epsilon_svr":
+    if stored.model._declaration.targets == "numbers":
         y = numbers(path, given) if isinstance(given, list) else given
         with np.errstate(over="ignore"):  # of a model or targets near the largest number
             error = float(np.mean((found - y) ** 2))

@@ -32,7 +32,6 @@ from ..files.scaling import FeatureScaler
 from ..options import add_grid, make_folds, make_grid
 from ..output import print_facts, print_table, working, write_json
 from ..trace import check_traceable, trace_along_c
-from .cv import SUPERVISED
 
 HELP = "search C and gamma by cross-validation: the main job"
 EXAMPLE = "alphapath search train.svm --log2c -3,9,2 --log2g -9,1,2 --report report.html"
@@ -41,7 +40,7 @@ N_SHOWN = 10
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     opt.add_data(parser)
-    opt.add_model(parser, SUPERVISED)
+    opt.add_model(parser, ability="folds", is_supervised=True)
     add_grid(parser)
     opt.add_folds(parser)
     opt.add_run(parser)

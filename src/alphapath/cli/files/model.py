@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ...estimators import SVC, SVR, OneClassSVM
+from ...estimators.common.declaration import models_by_file_type
 from ...estimators.exchange.libsvm_file import LibsvmModel, parse_model
 from ...output_files import find_target, write_files
 from ...version import __version__
@@ -34,7 +34,6 @@ ENDING = ".meta.json"
 FIELDS = frozenset({"n_features", "index_base", "features", "target", "classes", "scaling"})
 #: What older versions wrote beside a model.
 FORMER_ENDINGS = (".range", ".classes")
-READERS: dict[str, Any] = {"c_svc": SVC, "epsilon_svr": SVR, "one_class": OneClassSVM}
 
 
 @dataclass(frozen=True)
@@ -73,6 +72,11 @@ class StoredModel:
     facts: ModelFacts | None
 
     @property
+    def model(self) -> Any:
+        """The class of models that reads the file."""
+        return models_by_file_type()[self.content.svm_type]
+
+    @property
     def n_known(self) -> int:
         """Features up to the last one that the model is known to have."""
         found = 0 if self.content.kernel_type == "precomputed" else self.content.vectors.shape[1]
@@ -94,7 +98,7 @@ class StoredModel:
             X = own.transform(X)
         # LIBSVM's files reach as far as their last nonzero value: rows may be wider.
         width = max(X.shape[1], self.n_known)
-        model = READERS[self.content.svm_type]._from_libsvm(self.content, width)
+        model = self.model._from_libsvm(self.content, width)
         X = widen(X, width) if X.shape[1] < width else X
         if self.content.kernel_type == "precomputed" and hasattr(X, "tocsr"):
             X = X.toarray()

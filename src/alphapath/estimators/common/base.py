@@ -26,7 +26,7 @@ from ...problem.solution import Info, Status
 from .inputs import check_weights, is_clean
 from .merge_rows import MergedRows, keep_rows, merge_rows, take_rows
 from .one_vs_one import PairBetas
-from .parameters import RememberedParameters
+from .parameters import KernelOption, RememberedParameters
 from .problems import DEVICES, Budget, Parts, divide, make_store, overall_status, warn_unsolved
 
 POSITIVE: Any = Interval(Real, 0.0, np.inf, closed="neither")
@@ -42,7 +42,7 @@ class BaseSVM(RememberedParameters):
     """Base of the estimators of LIBSVM's models; a model adds its targets, weights and problems."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
+        "kernel": [KernelOption(), callable],
         "degree": [Interval(Integral, 0, None, closed="left")],
         "gamma": [StrOptions({"scale", "auto"}), POSITIVE],
         "coef0": [Interval(Real, -np.inf, np.inf, closed="neither")],

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...kernels import Kernel
 from ...kernels.growing import GrowingView
-from ...paths import Change, Terms, Updater
+from ...paths.incremental import Change, Terms, Updater
 from ...paths.walker import NOBODY, Work, make_feasible
 from ...problem.box_problem import FloatArray
 from ...problem.solution import Info, Status

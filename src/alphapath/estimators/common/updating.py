@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from ...kernels.choice import choose_gamma, make_kernel
 from ...kernels.growing import GrowingView
 from ...kernels.limits import check_kernel_size, check_squared_norms
-from ...paths import Terms
+from ...paths.incremental import Terms
 from ...problem.box_problem import FloatArray, KernelView, Problem
 from ...problem.solution import Solution
 from .base import BaseSVM

@@ -8,6 +8,7 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from ...errors import ModelFileError
+from ...kernels.base import libsvm_kernels
 from . import libsvm_file, libsvm_model, sklearn_bridge
 from .libsvm_file import ModelTarget
 
@@ -63,7 +64,7 @@ class ModelExchange:
         >>> SVC.load_libsvm("model.txt", n_features=13)              # doctest: +SKIP
         """
         model = libsvm_file.read_model(path)
-        wanted = libsvm_model.SVM_TYPE[cls._targets]  # type: ignore[attr-defined]
+        wanted = cls._declaration.libsvm.name  # type: ignore[attr-defined]
         if model.svm_type != wanted:
             raise ModelFileError(
                 f"{path}: svm_type is {model.svm_type}; {cls.__name__} reads {wanted}."
@@ -73,7 +74,7 @@ class ModelExchange:
     @classmethod
     def _from_libsvm(cls, model: libsvm_file.LibsvmModel, n_features: int | None) -> Self:
         """The estimator of a model file's content, which is of its type."""
-        names = {theirs: ours for ours, theirs in libsvm_model.KERNEL_TYPE.items()}
+        names = {theirs.name: ours for ours, theirs in libsvm_kernels().items()}
         parameters: dict[str, Any] = {"kernel": names[model.kernel_type]}
         for name in libsvm_file.KERNEL_NUMBERS[model.kernel_type]:
             parameters[name] = getattr(model, name)

@@ -13,6 +13,7 @@ from ...problem.limits import Limits
 from ...problem.solution import Info, Status
 from ...search.folds.plan import FEW_INSTANCES, FULL
 from ...search.folds.run import MAX_BATCH_VALUES, is_native, solve_chains
+from ...seeds import native_fold_seeds
 from ...solvers.sequence.class_pairs import PairsSolution, solve_class_pairs
 from ...solvers.sequence.sequence import solve_sequence
 from .dual import FoldModels, PairFit
@@ -125,7 +126,7 @@ class SequenceRun:
     def is_for(folds: FoldModels, seeding: str) -> bool:
         """Whether folds can be solved so, and are so small that it pays."""
         return (
-            seeding in ("auto", "none", "greedy")
+            seeding in ("auto", "none", *native_fold_seeds())
             and folds.n_classes == 2
             and folds.n_rows <= FEW_INSTANCES
             and 2 * folds.n_rows * (len(folds.splits) + 1) <= MAX_BATCH_VALUES
@@ -190,10 +191,10 @@ class PairRun(FoldRun):
     @staticmethod
     def is_for(folds: FoldModels, seeding: str) -> bool:
         """Whether folds can be solved so."""
-        known = ("auto", "none") if folds.has_own_kernels else ("auto", "none", "greedy")
+        seeds = [] if folds.has_own_kernels else native_fold_seeds()
         return (
             folds.parts.are_small
-            and seeding in known
+            and seeding in ("auto", "none", *seeds)
             and len(folds.codes) > 0
             and all(codes.size == folds.n_classes for codes in folds.codes.values())
             and not any(folds.training_set(h).has_repeats for h in folds.codes)

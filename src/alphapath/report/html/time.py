@@ -7,22 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ...seeds import REGISTRY
 from ..record import results_of
 from ..score_grid import ScoreGrid
 from . import svg
 from .markup import Markup, element, join
 from .parts import Section, cell_texts, figure, fold_out, grid_table, n_splits, seconds_text, table
-
-#: What a cell began from, in words; "keep+lift" is some folds by one and some by the other.
-SEED_WORDS = {
-    "cold": "from zero",
-    "keep": "the solution of the last C, as it is",
-    "lift": "rows at the bound go to the new bound",
-    "scale": "the solution of the last C, times the ratio of both C",
-    "climb": "through smaller C, where a start from zero goes on for long",
-    "greedy": "the solution of another fold, repaired",
-    "not run": "not reached",
-}
 
 
 def time_spent(record: Mapping[str, Any], grid: ScoreGrid) -> Section:
@@ -91,6 +81,9 @@ def by_seed(results: Mapping[str, Any], n_folds: int) -> Markup:
 
 
 def seed_words(seed: str) -> str:
+    """What a cell began from; "keep+lift" is some folds by one and some by the other."""
+    if seed == "not run":
+        return "not reached"
     if "+" in seed:
         return "some folds by one, some by the other"
-    return SEED_WORDS.get(seed, "a solution that was there")
+    return REGISTRY[seed].words if seed in REGISTRY else "a solution that was there"

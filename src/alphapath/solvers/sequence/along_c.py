@@ -8,15 +8,12 @@ from numpy.typing import ArrayLike
 from ...problem.box_problem import Problem
 from ...problem.limits import Limits
 from ...problem.steps import Steps
+from ..native import ACROSS_ROWS, SEED_NAMES
 from .sequence import SequenceSolution, solve_sequence
 
 #: What `seeding` may be: the rule along C, nothing, or one seed for all.
-CHAIN_SEEDS = {
-    "auto": "climb",
-    "none": "cold",
-    "keep": "keep",
-    "lift": "lift",
-    "scale": "scale",
+CHAIN_SEEDS = {"auto": "climb", "none": "cold"} | {
+    name: name for name in SEED_NAMES if name not in ("cold", "climb", ACROSS_ROWS)
 }
 
 

@@ -18,8 +18,8 @@ from ... import _core
 from ...problem.box_problem import FloatArray
 from ...problem.limits import Limits
 from ...problem.solution import Info, Status
-from ...problem.steps import SEED_NAMES, Steps
-from ..native import single_threaded, solve_options
+from ...problem.steps import Steps
+from ..native import SEED_NAMES, single_threaded, solve_options
 from ..precision import is_hopeless, is_rounded, slope_errors
 
 IntArray = NDArray[np.int64]

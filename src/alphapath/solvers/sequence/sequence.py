@@ -23,9 +23,9 @@ from ...gpu.batch import Plan
 from ...problem.box_problem import FloatArray, Problem
 from ...problem.limits import Limits
 from ...problem.solution import Info, Solution, Status
-from ...problem.steps import SEED_NAMES, Known, Steps
+from ...problem.steps import Known, Steps
 from ..device import is_on_device, solve_steps
-from ..native import require_equality, require_no_ridge, single_threaded, solve_options
+from ..native import SEED_NAMES, require_equality, require_no_ridge, single_threaded, solve_options
 from ..precision import TwoPasses, is_rounded
 
 COUNTS = ("n_iter", "n_free_set_solves", "n_bound_hits", "n_refreshes")
