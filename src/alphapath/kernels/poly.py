@@ -16,7 +16,7 @@ from .base import FloatArray, Kernel, check_finite, check_positive, dot_products
 
 @dataclass(frozen=True)
 class Poly(Kernel):
-    """The polynomial kernel of an integer degree."""
+    """The polynomial kernel with an integer degree."""
 
     gamma: float
     degree: int = 3

@@ -14,7 +14,7 @@ from .base import FloatArray, Kernel, check_finite, check_positive, dot_products
 
 @dataclass(frozen=True)
 class Sigmoid(Kernel):
-    """The hyperbolic tangent of an affine inner product."""
+    """The sigmoid kernel: the hyperbolic tangent of an affine function of the inner product."""
 
     gamma: float
     coef0: float = 0.0

@@ -1,4 +1,4 @@
-"""Whether the exact path along C or a grid over it costs less."""
+"""Which costs less: the exact path along C or a grid over it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EVENTS_PER_ROW = 1.4
 
 
 def most_iterations(n_rows: int) -> int:
-    """Iterations of one solve on a grid beyond which a path with small margin sets is cheaper."""
+    """Iterations per solve on a grid beyond which a path with small margin sets is cheaper."""
     return int(EVENTS_PER_ROW * n_rows * 4.0 * EVENT_ROWS / ITERATION_ROWS) + 1000
 
 

@@ -51,7 +51,7 @@ def encode_labels(y: Any, sample_weight: FloatArray) -> tuple[NDArray[Any], Floa
 
 
 def are_like_numbers(n_classes: int, n_rows: int) -> bool:
-    """Whether there are so many classes of so few rows that they may be targets of a regression."""
+    """Whether there are so many classes with so few rows that y may hold regression targets."""
     return n_classes > MANY_CLASSES and n_rows < FEW_ROWS * n_classes
 
 
@@ -88,7 +88,7 @@ def check_labels_of(class_weight: Any, classes: NDArray[Any]) -> None:
 def weigh_classes(
     class_weight: Any, classes: NDArray[Any], codes: NDArray[Any], sample_weight: FloatArray
 ) -> FloatArray:
-    """One positive weight a class, rows counted by their sample weight."""
+    """One positive weight per class; rows are counted by their sample weight."""
     if class_weight is None:
         return np.ones(len(classes))
     weights = np.ones(len(classes))
@@ -130,7 +130,7 @@ def is_clean(X: Any, *y: Any) -> bool:
 
 
 def check_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
-    """Finite, nonnegative weights, one a row, not all zero; None means 1 for every row."""
+    """Finite, nonnegative weights, one per row and not all zero; None means 1 for every row."""
     if sample_weight is None:
         return np.ones(X.shape[0])
     weights: FloatArray = _check_sample_weight(

@@ -218,7 +218,7 @@ def leave_unsolved(problem: Problem, status: Status) -> Solution:
 def certify_columns(
     classes: Any, problems: list[MarginProblem], coefs: FloatArray, bias: FloatArray
 ) -> MarginCertificate | list[MarginCertificate]:
-    """One certificate a column of a model whose problems were made anew from its training data."""
+    """One certificate per column of a model whose problems were rebuilt from its training data."""
     if len(problems) != len(coefs):
         raise ValueError(
             f"y makes {len(problems)} columns and the model has {len(coefs)}, of the classes "

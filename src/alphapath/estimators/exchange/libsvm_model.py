@@ -32,7 +32,7 @@ def to_libsvm(estimator: Any) -> LibsvmModel:
     """The model file of a fitted estimator."""
     if callable(estimator.kernel):
         raise ValueError(
-            "The kernel is a Python function, which a LIBSVM model file can not hold; fit with "
+            "The kernel is a Python function, which a LIBSVM model file cannot hold; fit with "
             "kernel='precomputed' instead."
         )
     is_classifier = estimator._targets == "labels"
@@ -106,7 +106,7 @@ def rank_to_libsvm(model: Any) -> LibsvmModel:
     """The model file of a fitted RankSVM; a linear one has its weights as the only vector."""
     if callable(model.kernel):
         raise ValueError(
-            "The kernel is a Python function, which a LIBSVM model file can not hold; fit with "
+            "The kernel is a Python function, which a LIBSVM model file cannot hold; fit with "
             "kernel='precomputed' instead."
         )
     coef = model.dual_coef_[np.newaxis, :]

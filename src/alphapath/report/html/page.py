@@ -1,4 +1,4 @@
-"""The report of a search: one HTML file that needs nothing else, not even a network."""
+"""The report of a search: one self-contained HTML file that needs no network."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ COLUMNS = {
 
 
 def write_report(search: Any, path: str | PathLike[str], **options: Any) -> Path:
-    """Write the report of a fitted search, or of a journal; `options` are those of `record_search`.
+    """Write the report of a fitted search or a journal; `options` are as in `record_search`.
 
     Examples
     --------
