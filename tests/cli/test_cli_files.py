@@ -157,7 +157,7 @@ def test_streams_are_told_apart(run: Run, monkeypatch: pytest.MonkeyPatch) -> No
     stdin = SimpleNamespace(buffer=io.BytesIO(Path("queries.svm").read_bytes()))
     monkeypatch.setattr(sys, "stdin", stdin)
     errors = refused(run, "rank", "-", "--valid", "/dev/stdin")
-    assert "standard input can be read only once, and is given twice" in errors
+    assert "standard input can be read only once, but was given twice" in errors
     os.mkfifo("pipe")
     assert "pipe can be read only once" in refused(run, "rank", "pipe", "--valid", "pipe")
     assert "which is the input file" in refused(run, "predict", "pipe", "m", "pipe")
@@ -176,7 +176,7 @@ def test_devices_are_no_files(run: Run) -> None:
     ]
     code, _, errors = run("search", *arguments, "-c", "1", "-g", "0.1", "--scale", "minmax")
     assert code == 0
-    assert "the scaling and the names of the model are not kept" in errors
+    assert "the scaling and the names of the model are not saved" in errors
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
     assert not os.path.exists("/dev/null.meta.json")
 
