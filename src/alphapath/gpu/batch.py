@@ -37,7 +37,7 @@ PATIENCE = 100
 OBJECTIVE_ROUNDING = 1e-10
 #: Problems whose objectives are summed at a time.
 PART = 128
-#: Gradients computed anew for the sake of float32 kernel values, at most.
+#: Maximum number of gradients recomputed because of float32 kernel values.
 REFINEMENTS = 3
 #: Iterating stops at this share of the tolerance: what float32 values may add has room then.
 TOL_SHARE = 0.9
@@ -48,7 +48,7 @@ COLD, KEEP, SCALE = 0, 1, 3
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """rows of the weights, factors, and the step that each begins from (-1: none)."""
+    """Rows of the weights, factors, and the step that warm-starts each step (-1: none)."""
 
     rows: NDArray[np.int64]
     factors: FloatArray
@@ -308,7 +308,7 @@ class BatchSolver:
 def parents_along_c(
     rows: NDArray[np.int64], factors: FloatArray, parents: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Parents that a device begins from: steps of the same weights at a smaller factor."""
+    """Parents that a device uses: steps of the same weights at a smaller factor."""
     return np.array(
         [
             parent if parent >= 0 and rows[parent] == row and factors[parent] <= factor else -1

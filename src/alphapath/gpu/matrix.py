@@ -73,7 +73,7 @@ class DeviceMatrix:
         self.rows_of_data, self.kernel, self.xp, self.n = rows, kernel, rows.xp, rows.n
         if not isinstance(kernel, Rbf | Linear | Poly | Sigmoid):
             raise KernelError(
-                f"The kernel {kernel.name!r} can not be computed on a device; 'rbf', 'linear', "
+                f"The kernel {kernel.name!r} cannot be computed on a device; 'rbf', 'linear', "
                 f"'poly' and 'sigmoid' can. Use device='cpu' for others."
             )
         self.offset = self._find_offsets()
@@ -145,7 +145,7 @@ class DeviceMatrix:
         return out
 
     def multiply(self, betas: Any) -> Any:
-        """K beta in double for every row of `betas`, from values computed anew in double."""
+        """K beta in double for every row of `betas`, from values recomputed in double."""
         xp = self.xp
         support = xp.flatnonzero((betas != 0.0).any(axis=0))
         product = xp.zeros(betas.shape)

@@ -115,7 +115,7 @@ class BatchState:
 
 
 def problem_bytes(width: int) -> int:
-    """Bytes of one problem with so many members, its working set included."""
+    """Bytes of one problem with this number of members, including its working set."""
     return 8 * ARRAYS * width + 4 * SIZE**2 + 24 * SIZE
 
 

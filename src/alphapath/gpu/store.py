@@ -181,7 +181,7 @@ class DeviceStore:
             ) from None
 
     def count_rows(self, n_rows: int) -> None:
-        """Kernel rows that were computed besides those of whole matrices."""
+        """Kernel rows that were computed in addition to whole matrices."""
         with self.lock:
             self._n_rows += n_rows
 

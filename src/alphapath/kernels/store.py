@@ -345,7 +345,7 @@ class KernelStore:
         return self.n * row_bytes(self.n, precision) <= self.memory_limit // 2
 
     def _drop_products(self, needed: int) -> None:
-        """Make room for so many bytes of products."""
+        """Make room for this number of bytes of products."""
         while self._products:
             held = sum(products.nbytes for products in self._products.values())
             if held + needed <= self.memory_limit // 2:

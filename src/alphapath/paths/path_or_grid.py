@@ -7,8 +7,8 @@ import numpy as np
 from ..problem.solution import Status
 from ..solvers.sequence.sequence import SequenceSolution
 
-#: What an event costs, in kernel rows: so much of each member's (its solves, and the share of what
-#: others take that are looked at now and then), and so many more; and an iteration of SMO beside it
+#: Cost of an event in kernel rows: a share of each member's row (its solves, and its part of the
+#: instances that are examined now and then), plus a constant; and an iteration of SMO beside it
 #: (values of the margin set are used again soon).
 MEMBER_ROWS, EVENT_ROWS, ITERATION_ROWS = 0.4, 16.0, 4.0
 #: What a bound costs that a solve of the free set meets: values of its factor, of each of them.

@@ -132,7 +132,7 @@ def warn_of_many_classes(labels: Any) -> None:
     if are_like_numbers(n_classes, len(labels)):
         warnings.warn(
             f"The targets have {n_classes} different values in {len(labels)} rows, each taken as a "
-            f"class; for regression give -s epsilon-svr.",
+            f"class; for regression, pass -s epsilon-svr.",
             stacklevel=2,
         )
 

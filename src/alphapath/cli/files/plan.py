@@ -219,6 +219,6 @@ KINDS = {
     "facts": "companion of a model",
     "json": "JSON file",
     "report": "report",
-    "output": "output",
+    "output": "text output",
     "save_range": "range file",
 }

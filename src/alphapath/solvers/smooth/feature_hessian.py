@@ -109,7 +109,7 @@ class FeatureHessian:
         return self.factor
 
     def refresh(self) -> None:
-        """Form and factor H anew from the rows."""
+        """Form and factor H again from the rows."""
         self.gram = None
         self.pull, self.moment = np.zeros(self.rows.n), np.zeros(self.rows.width)
         self.n_refreshes += 1

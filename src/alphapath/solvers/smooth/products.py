@@ -2,7 +2,7 @@
 
 Hessians of problems on the same X share an object of these; one of a problem with fewer features
 takes from the products of all what the lost features are in them. Arrays are replaced, never
-written to: who holds them need not mind what others learn or forget.
+written to, so holders are not affected by what others learn or forget.
 
 Products of many long rows are computed in single precision, for half the time; what follows from
 them is then corrected in double (refine.py). Where rounding would leave too little of 1/D
