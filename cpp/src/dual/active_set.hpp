@@ -6,7 +6,7 @@
 // all others stay at their bounds; members that would leave the box go to its end, those first that
 // would meet it first, until all are inside. Then whoever at a bound has a slope that points inside
 // becomes a member, goes straight to the other bound where the box is too narrow for what its slope
-// asks for, or stays where others will answer for it. Where nobody is left to
+// asks for, or stays where others will answer for it. If no instance is left to
 // change, beta is optimal to rounding. The factor of the members' block is kept from one guess to
 // the next, and from one problem to the next. (After the primal-dual active set strategy, M.
 // Bergounioux, K. Ito, K. Kunisch 1999, and the inner loop of C. Lawson and R. Hanson 1974.) It

@@ -54,7 +54,7 @@ struct Boxed {
 
 /// Which betas only rounding keeps off an end of their box or 0 (the kink, where there is a tube).
 /// One instance that seems free would set the bias, where all are bounded and the bias is the
-/// middle of an interval. Rounding is relative to the betas that are there, not to their boxes: in
+/// middle of an interval. Rounding is relative to the present betas, not to their boxes: in
 /// boxes that are never felt (a huge C, rows of huge norm) betas are small beside the width.
 class BoxRounding {
 public:

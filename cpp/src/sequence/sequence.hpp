@@ -20,7 +20,7 @@ struct Family {
   double total_share = 0;
   std::span<const double> weights; // rows of kernel.size() values
   // Ascending: instances that the steps are about, where they are few of all (a pair of classes).
-  // Rows are then copied for them once, not for every step anew. Empty: all of them.
+  // Rows are then copied for them once instead of for every step. Empty: all of them.
   std::span<const std::uint32_t> scope;
 };
 

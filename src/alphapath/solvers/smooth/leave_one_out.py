@@ -4,7 +4,8 @@ Only instances with a loss change a linear model by leaving. Each refit is a few
 order of the states that change, on the instances that are near enough to change theirs at all
 (cpp/src/smooth/leave_one_out.cpp); G between these is one product. The exact screen: theta moves
 by q in the norm of H, so |f_j - f0_j| <= q sqrt(G_jj), and instance j keeps its state while q is
-below its *reach*, its distance from the kink over sqrt(G_jj). What does not settle goes to Newton-Armijo.
+below its *reach*, its distance from the kink over sqrt(G_jj). What does not settle is left to
+Newton-Armijo.
 """
 
 from __future__ import annotations
