@@ -1,8 +1,8 @@
 """A sequence of problems on one kernel, solved at the same time.
 
-The same steps as in solvers/sequence, on a device: all begin at once, since it has room for all.
-Those that are not solved soon wait for their parents (the same weights at a smaller C) and go on
-from them where that is better than what they have. See smo.cu.
+These are the steps of solvers/sequence on a device: all start at once, since there is room for all.
+Steps that are not solved soon wait for their parents (the same weights at a smaller C) and continue
+from them if that is better than their current point. See smo.cu.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Plan:
     parents: NDArray[np.int64]
 
     def part(self, index: NDArray[np.int64]) -> Plan:
-        """Some consecutive steps alone; a parent that is not among them is none."""
+        """A plan of some consecutive steps; parents that are not among them are dropped."""
         parents = self.parents[index] - index[0]
         return Plan(self.rows[index], self.factors[index], np.where(parents >= 0, parents, -1))
 
@@ -90,7 +90,7 @@ class BatchSolver:
         self.is_interrupted = self.is_out_of_time = False
 
     def run(self) -> dict[str, Any]:
-        """The columns of all steps; those before the first unsolved one after Ctrl-C or a limit."""
+        """The columns of all steps; after Ctrl-C or a limit, those before the first unsolved."""
         active = np.arange(len(self.plan.rows), dtype=np.int32)
         self._set_gradients(active)
         for _ in range(1 + REFINEMENTS):

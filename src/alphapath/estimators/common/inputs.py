@@ -1,4 +1,4 @@
-"""Rows, labels and weights of a fit, checked."""
+"""Validation of the rows, labels and weights of a fit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLAIN_TYPES = frozenset(map(np.dtype, (np.float64, np.float32, np.int64, np.int3
 
 
 def encode_labels(y: Any, sample_weight: FloatArray) -> tuple[NDArray[Any], FloatArray]:
-    """The classes, at least two and each with a positive weight, and the number of each row's."""
+    """The classes (at least two, each with a positive weight) and the class number of each row."""
     is_whole = has_whole_numbers(y)
     if not is_whole:
         check_classification_targets(y)
@@ -74,7 +74,7 @@ def has_whole_numbers(y: Any) -> bool:
 
 
 def check_labels_of(class_weight: Any, classes: NDArray[Any]) -> None:
-    """Refuse weights that leave classes out and have labels that are none: a slip, most likely."""
+    """Reject weights that omit classes and name unknown labels, most likely by mistake."""
     labels = classes.tolist()
     unknown = [label for label in class_weight if label not in labels]
     missing = [label for label in labels if label not in class_weight]
