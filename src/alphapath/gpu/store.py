@@ -154,7 +154,7 @@ class DeviceStore:
         return DeviceView(self, kernel, matrix)
 
     def _check_size(self, kernel: Kernel) -> None:
-        """Refuse kernel values that float32, in which they are kept, does not hold."""
+        """Reject kernel values that float32, in which they are stored, cannot hold."""
         squared_norm = check_squared_norms(self._X)
         check_kernel_size(kernel, squared_norm)
         largest = kernel.bound(squared_norm)

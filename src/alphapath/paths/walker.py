@@ -240,7 +240,7 @@ class Walker:
         self.begin(solution.beta)
 
     def _leave_to_solver(self) -> None:
-        """What the solver reaches from here; the walker goes on from that."""
+        """Run the solver from the current point; the walker continues from its result."""
         self.n_fallbacks += 1
         self._n_checked = -STEPS_ALONE - 1
         native, problem = self.native, self.problem

@@ -228,7 +228,7 @@ class _Walk:
             walker.native.start(np.zeros(self.problem.n), walker.weights)
 
     def _bridge(self, low: float, high: float) -> None:
-        """The solver at the next stop, and the path goes on from there."""
+        """Run the solver at the next stop, from which the path continues."""
         walker = self.walker
         self.gaps.append((low, high))
         walker.n_fallbacks += 1
@@ -240,7 +240,7 @@ class _Walk:
 
 
 def read_estimator(estimator: Any, X: Any, y: Any, **fit: Any) -> tuple[Problem, Any]:
-    """(problem of all rows in float64, how to make a fitted estimator)."""
+    """Return (problem on all rows in float64, function that makes a fitted estimator)."""
     if not hasattr(estimator, "to_problem"):
         raise TypeError(
             f"{type(estimator).__name__} has no to_problem(X, y); paths take alphapath's SVC and "

@@ -42,7 +42,7 @@ def find_facts(X: Any, y: Any, is_scaled: bool = False) -> DataFacts:
 
 
 def as_numbers(X: Any) -> Any:
-    """Rows as a matrix of numbers; None for rows that preprocessing makes numbers of."""
+    """Rows as a matrix of numbers; None for rows that only preprocessing turns into numbers."""
     if hasattr(X, "tocsr"):
         return X
     rows = np.asarray(X)

@@ -149,7 +149,7 @@ def best_so_far(results: Mapping[str, Any], metric: str) -> dict[str, Any]:
 
 
 def check_record(record: Any, name: str) -> dict[str, Any]:
-    """Refuse what is not a record, in one sentence."""
+    """Reject anything that is not a record, in one sentence."""
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise ValueError(f"{name} does not hold the results of 'alphapath search'.")
     if record.get("layout") != LAYOUT:
@@ -173,7 +173,7 @@ def results_of(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """The value in terms of JSON: nan and infinities become None."""
+    """Convert a value to JSON values: nan and infinities become None."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, np.ma.MaskedArray):

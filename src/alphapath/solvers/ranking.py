@@ -135,7 +135,7 @@ class _Run:
         if start is None and is_narrow:
             limits = _core.PairLimits(tol, max_iter)
             result = _core.solve_pairs_by_newton(self.native, upper, limits, self.seconds_left)
-            # Rounding may stop it short of a tight tolerance: the walk goes on from there.
+            # Rounding may stop it short of a tight tolerance: the walk continues from there.
             return self._take(result)
         if start is not None:
             self.problem.check_feasible(start.beta)

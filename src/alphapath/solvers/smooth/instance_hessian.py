@@ -57,7 +57,7 @@ class InstanceHessian:
         self.n_refreshes = 0
 
     def fork(self, rows: DesignRows) -> InstanceHessian:
-        """A copy to go on from, on the same instances and the features that `rows` keeps."""
+        """A copy to continue from, on the same instances and the features that `rows` keeps."""
         other = copy.copy(self)
         other.rows = rows
         other.n_refreshes = 0
@@ -68,7 +68,7 @@ class InstanceHessian:
         return other
 
     def lift(self, rows: DesignRows, own: Indices) -> InstanceHessian:
-        """A copy for more instances, of which `own` are the present ones."""
+        """A copy for more instances, of which `own` are the current ones."""
         other = copy.copy(self)
         other.rows = rows
         other.products = self.products.lift(rows, own)
@@ -96,7 +96,7 @@ class InstanceHessian:
         return int(active.size + self.base.size - 2 * np.count_nonzero(stays))
 
     def move(self, weights: FloatArray) -> None:
-        """Answer for these D from now on."""
+        """Use these D from now on."""
         self.current = weights
         active = np.flatnonzero(weights)
         self.products.learn(active)
@@ -136,7 +136,7 @@ class InstanceHessian:
         return self.base, self.factor
 
     def compact(self) -> None:
-        """Forget the products of instances that were active on the way only, if many."""
+        """Drop the products of instances that were active only during the descent, if many."""
         known = self.products.known
         if known.size * self.rows.width <= LARGE:
             return
