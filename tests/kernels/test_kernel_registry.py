@@ -122,7 +122,7 @@ def test_what_can_not_hold_a_new_kernel_says_so(tmp_path: Any) -> None:
     model = SVC(kernel="laplacian", gamma=0.5).fit(X, Y)
     with pytest.raises(ValueError, match="LIBSVM has no kernel 'laplacian'"):
         model.save_libsvm(tmp_path / "model")
-    with pytest.raises(KernelError, match="'laplacian' can not be computed on a device"):
+    with pytest.raises(KernelError, match="'laplacian' cannot be computed on a device"):
         make_store(X, "numpy").view(example("laplacian"))
 
 

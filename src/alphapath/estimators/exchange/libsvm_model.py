@@ -48,13 +48,13 @@ def kernel_type_of(kernel: Any) -> str:
     """LIBSVM's name of an estimator's kernel."""
     if callable(kernel):
         raise ValueError(
-            "The kernel is a Python function, which a LIBSVM model file can not hold; fit with "
+            "The kernel is a Python function, which a LIBSVM model file cannot hold; fit with "
             "kernel='precomputed' instead."
         )
     known = KERNELS[kernel].libsvm
     if known is None:
         raise ValueError(
-            f"LIBSVM has no kernel {kernel!r}, so a LIBSVM model file can not hold the model; fit "
+            f"LIBSVM has no kernel {kernel!r}, so a LIBSVM model file cannot hold the model; fit "
             f"with kernel='precomputed' instead."
         )
     return known.name
