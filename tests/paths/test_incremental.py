@@ -114,6 +114,7 @@ def run_sequence(seed: int, kind: str, is_svr: bool, kernel: str, C: float) -> N
 )
 @example(seed=17620, kind="grid", is_svr=True, kernel="poly", C=1000.0)  # few digits
 @example(seed=19799, kind="normal", is_svr=False, kernel="linear", C=1.0)  # all are bounded
+@example(seed=361411, kind="grid", is_svr=False, kernel="linear", C=1000.0)  # one feature
 def test_random_sequences_equal_fresh_fits(
     seed: int, kind: str, is_svr: bool, kernel: str, C: float
 ) -> None:

@@ -30,36 +30,36 @@ LOG2_C, LOG2_GAMMA = (-5.0, 15.0, 2.0), (-15.0, 3.0, 2.0)
 
 
 def add_data(parser: argparse.ArgumentParser, scale: bool = True) -> None:
-    """FILE and how to read it."""
+    """Add FILE and how to read it."""
     group = parser.add_argument_group("data")
     group.add_argument(
         "file",
         nargs="?",
         type=input_file,
         metavar="FILE",
-        help="LIBSVM or CSV file, also .gz or .bz2, or - for the standard input; without one, a "
-        "data set of scikit-learn",
+        help="LIBSVM or CSV file, also .gz or .bz2, or - for the standard input (default: a data "
+        "set of scikit-learn)",
     )
     add_columns(group, "the target column of a CSV file")
     if scale:
         group.add_argument(
             "--scale",
             choices=SCALES,
-            help="scale features by training rows: to [-1, 1] or to mean 0 and deviation 1 "
+            help="scale features by the training rows: to [-1, 1], or to mean 0 and deviation 1 "
             "(default: none; standard for the embedded data)",
         )
 
 
 def add_columns(group: Any, words: str) -> None:
-    """Which columns a CSV file has."""
+    """Add the options for the columns of a CSV file."""
     group.add_argument(
-        "--target", metavar="NAME", help=f"{words} (its number, from 1, with --no-header)"
+        "--target", metavar="NAME", help=f"{words} (its number, starting at 1, with --no-header)"
     )
     group.add_argument(
         "--no-header",
         dest="has_header",
         action="store_false",
-        help="the CSV file begins with a row and not with the names of columns",
+        help="the CSV file has no line with the names of the columns",
     )
 
 
@@ -104,7 +104,7 @@ def add_model(
         dest="epsilon",
         type=non_negative,
         default=0.1,
-        help="tube of epsilon-svr (default 0.1)",
+        help="half-width of the tube of epsilon-svr (default 0.1)",
     )
     if any("nu" in parameters_of_model(kind) for kind in kinds.values()):
         group.add_argument(
@@ -116,7 +116,7 @@ def add_model(
 
 
 def add_kernel_numbers(group: Any) -> None:
-    """What poly and sigmoid have besides gamma."""
+    """Add the parameters of poly and sigmoid other than gamma."""
     group.add_argument(
         "-d", dest="degree", type=whole(0), default=3, help="degree of poly (default 3)"
     )
@@ -130,7 +130,7 @@ def add_kernel_numbers(group: Any) -> None:
 
 
 def add_c_and_gamma(parser: argparse.ArgumentParser) -> None:
-    """One C and one gamma."""
+    """Add one C and one gamma."""
     parser.add_argument("-c", dest="C", type=positive, default=1.0, help="C (default 1)")
     parser.add_argument(
         "-g", dest="gamma", type=positive, help="gamma (default 1 / number of features)"
@@ -138,46 +138,51 @@ def add_c_and_gamma(parser: argparse.ArgumentParser) -> None:
 
 
 def add_folds(parser: argparse.ArgumentParser) -> None:
-    """The folds of a cross-validation."""
+    """Add the folds of a cross-validation."""
     parser.add_argument(
         "-v", dest="folds", type=whole(2), default=5, metavar="K", help="folds (default 5)"
     )
-    add_seed(parser, "of the shuffle before folding")
+    add_seed(parser, "seed of the shuffle before splitting")
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
-    """What a run may take."""
+    """Add the limits of a run."""
     group = parser.add_argument_group("run")
-    group.add_argument("--n-jobs", type=workers, metavar="N", help="workers (default 1)")
+    group.add_argument("--n-jobs", type=workers, metavar="N", help="number of workers (default 1)")
     add_memory_limit(group)
     add_time_limit(group)
 
 
 def add_memory_limit(group: Any) -> None:
     group.add_argument(
-        "--memory-limit", type=size, metavar="SIZE", help="for kernels, such as 200MB"
+        "--memory-limit", type=size, metavar="SIZE", help="memory limit for kernels, such as 200MB"
     )
 
 
 def add_time_limit(group: Any) -> None:
     group.add_argument(
-        "--time-limit", type=seconds, metavar="TIME", help="in seconds, or such as 5min or 2h"
+        "--time-limit",
+        type=seconds,
+        metavar="TIME",
+        help="time limit in seconds, or with a unit, such as 5min or 2h",
     )
 
 
 def add_seed(group: Any, words: str) -> None:
-    """numpy's seeds are of 32 bits."""
+    """Add a seed of 32 bits, as NumPy requires."""
     group.add_argument("--seed", type=whole(0, 2**32 - 1), default=0, help=f"{words} (default 0)")
 
 
 def add_model_files(parser: Any) -> None:
-    """Where the trained model goes."""
-    parser.add_argument("--model", type=Path, metavar="FILE", help="default: NAME.model")
+    """Add the files of the trained model."""
+    parser.add_argument(
+        "--model", type=Path, metavar="FILE", help="model file (default: NAME.model)"
+    )
     parser.add_argument(
         "--save-range",
         type=Path,
         metavar="FILE",
-        help="also write the scaling for svm-scale -r (MODEL.meta.json has it in any case)",
+        help="also write the scaling for svm-scale -r (MODEL.meta.json always contains it)",
     )
 
 
@@ -212,7 +217,7 @@ def model_of(options: Any) -> Any:
 
 
 def choice(table: dict[str, str]) -> Any:
-    """A parser for LIBSVM's number of a thing, or its name."""
+    """A parser for a name or its number in LIBSVM."""
 
     def parse(text: str) -> str:
         name = table.get(text, text)
@@ -230,7 +235,7 @@ def listing(table: dict[str, str]) -> str:
 def add_grid(
     parser: argparse.ArgumentParser, log2_c: Any = LOG2_C, log2_g: Any = LOG2_GAMMA
 ) -> None:
-    """-c and -g with lists, and the ranges of LIBSVM's grid.py."""
+    """Add -c and -g with lists, and the ranges of LIBSVM's grid.py."""
     group = parser.add_argument_group("grid")
     group.add_argument(
         "-c", dest="C", type=value_list, metavar="LIST", help="values of C, such as 1,10,2^7"
@@ -243,12 +248,12 @@ def add_grid(
             type=log_range,
             default=default,
             metavar="BEGIN,END,STEP",
-            help=f"exponents of two, where -{name} is not given (default {shown})",
+            help=f"exponents of two, used unless -{name} is given (default {shown})",
         )
 
 
 def make_grid(options: Any, prefix: str = "") -> dict[str, list[float]]:
-    """param_grid with the names of a pipeline's step, if any, in front."""
+    """The param_grid, prefixed with the name of a pipeline step, if any."""
     grid = {f"{prefix}C": options.C or powers(options.log2c)}
     if options.kernel != "linear":
         grid[f"{prefix}gamma"] = options.gamma or powers(options.log2g)

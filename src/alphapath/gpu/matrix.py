@@ -2,9 +2,9 @@
 
     K_ij = stored_ij + offset_i + offset_j
 
-as in the native store: the equality constraint makes the offsets a constant of the slopes, and what
-is left keeps its digits in float32 however constant K is. Products run in double, which costs no
-more than float32 on the devices this is made for, and no tensor format is used behind one's back.
+as in the native store: under the equality constraint, the offsets shift all slopes by a constant,
+and the rest keeps its digits in float32 however constant K is. Products are computed in double,
+which costs no more than float32 on the target devices, and no tensor format is used implicitly.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TILE_BYTES = 1 << 27
 
 
 class DeviceRows:
-    """The rows of X on a device: less their mean, with their squared norms."""
+    """The rows of X on a device, minus their mean, with their squared norms."""
 
     def __init__(self, xp: Any, X: Any) -> None:
         self.xp = xp
@@ -71,7 +71,7 @@ class DeviceMatrix:
     rows : DeviceRows
     kernel : Kernel
     is_full : bool
-        Whether all values are kept; otherwise rows are computed whenever they are asked for.
+        Whether all values are stored; otherwise, rows are computed on demand.
     """
 
     def __init__(self, rows: DeviceRows, kernel: Kernel, is_full: bool) -> None:
@@ -146,7 +146,7 @@ class DeviceMatrix:
         return out
 
     def multiply(self, betas: Any) -> Any:
-        """K beta in double for every row of `betas`, from values computed anew in double."""
+        """K beta in double for every row of `betas`, from values recomputed in double."""
         xp = self.xp
         support = xp.flatnonzero((betas != 0.0).any(axis=0))
         product = xp.zeros(betas.shape)
@@ -160,7 +160,7 @@ class DeviceMatrix:
 
 
 def tile_rows(n: int) -> int:
-    """Rows of a tile: whole warps of them, one at least."""
+    """Number of rows of a tile: whole warps, at least one."""
     return max(1, TILE_BYTES // (8 * n) // 32 * 32)
 
 

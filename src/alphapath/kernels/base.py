@@ -1,4 +1,4 @@
-"""What every kernel offers, and the sums over rows that several of them use."""
+"""The interface of all kernels, and sums over rows that several of them use."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class LibsvmName(NamedTuple):
 
 
 class Kernel(ABC):
-    """A symmetric function of two rows; a frozen value.
+    """A symmetric function of two rows, as a frozen value.
 
-    ``evaluate`` is plain NumPy in double and the formula that users and certificates trust; the
-    store computes the same values by native code. A subclass that states a ``name`` registers
-    itself in ``KERNELS``; all listings of kernels are derived from there.
+    ``evaluate`` is plain NumPy in double precision; it is the formula that users and certificates
+    trust. The store computes the same values in native code. A subclass that states a ``name``
+    registers itself in ``KERNELS``; all listings of kernels are derived from there.
     """
 
     #: What estimators call it.
@@ -62,24 +62,24 @@ class Kernel(ABC):
     @property
     @abstractmethod
     def key(self) -> Hashable:
-        """Equal for kernels that give the same values on the same data."""
+        """A key that is equal for kernels with the same values on the same data."""
 
     @abstractmethod
     def evaluate(self, X: Any, Z: Any) -> FloatArray:
-        """K(X, Z), one row for each row of X and one column for each row of Z."""
+        """Return K(X, Z), with one row per row of X and one column per row of Z."""
 
     @abstractmethod
     def diagonal(self, X: Any) -> FloatArray:
-        """K(x, x) for each row of X."""
+        """Return K(x, x) for each row of X."""
 
     def bound(self, max_squared_norm: float) -> float:
-        """A number that no |K(x, z)| exceeds for rows of at most this squared norm."""
+        """Return an upper bound of |K(x, z)| for rows of at most this squared norm."""
         return 1.0
 
     def combine(self, X: Any, Z: Any, coef: FloatArray) -> FloatArray | None:
-        """K(X, Z) coef without kernel values, in more than double precision.
+        """Return K(X, Z) coef without forming kernel values, in more than double precision.
 
-        None where the formula has no such way, and kernel values are to be summed.
+        The result is None if the formula does not allow this; kernel values must then be summed.
         """
         return None
 
@@ -91,7 +91,7 @@ class Kernel(ABC):
         raise NotImplementedError(f"{type(self).__name__} is no function of inner products.")
 
     def native_function(self) -> _core.KernelFunction | None:
-        """The formula for the native code; None where the matrix comes from elsewhere."""
+        """Return the formula for native code, or None if the matrix comes from elsewhere."""
         return None
 
 
@@ -111,21 +111,22 @@ def libsvm_kernels() -> dict[str, LibsvmName]:
 
 
 def check_positive(value: float, name: str) -> None:
-    """Refuse a parameter that is not a positive finite number."""
+    """Reject a parameter that is not a positive finite number."""
     if not (math.isfinite(value) and value > 0.0):
         raise KernelError(f"{name} == {value}; it must be positive.")
 
 
 def check_finite(value: float, name: str) -> None:
-    """Refuse a parameter that is infinite or NaN."""
+    """Reject a parameter that is infinite or NaN."""
     if not math.isfinite(value):
         raise KernelError(f"{name} == {value}; it must be a finite number.")
 
 
 def narrow(*rows: Any) -> tuple[Any, ...]:
-    """Sparse rows without the columns that none of them uses, where those are most of very many.
+    """Drop the unused columns of sparse rows, if most of very many columns are unused.
 
-    Inner products and distances stay the same, and no array has to be as long as the largest index.
+    Inner products and distances do not change, and no array needs to be as long as the largest
+    index.
     """
     width = rows[0].shape[1]
     if width < WIDE or not all(sp.issparse(X) for X in rows):

@@ -16,7 +16,7 @@ from .base import FloatArray, Kernel
 
 @dataclass(frozen=True)
 class Callable(Kernel):
-    """function(X, Z) returns the matrix of kernel values, as scikit-learn expects it."""
+    """A kernel whose function(X, Z) returns the matrix of kernel values, as in scikit-learn."""
 
     function: collections.abc.Callable[[Any, Any], Any]
     name: ClassVar[str] = "callable"

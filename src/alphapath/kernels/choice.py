@@ -35,7 +35,7 @@ def choose_gamma(model: Any, X: Any, sample_weight: FloatArray) -> float:
 
 
 def scale_gamma(X: Any, sample_weight: FloatArray) -> float:
-    """gamma="scale": 1 / (n_features * variance of all values), a row counted by its weight."""
+    """gamma="scale": 1 / (n_features * variance of all values), rows counted by their weight."""
     share = sample_weight / (sample_weight.sum() * X.shape[1])
     mean = float((share @ X).sum())
     variance = 0.0

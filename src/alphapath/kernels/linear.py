@@ -17,7 +17,7 @@ BLOCK_VALUES = 1 << 21
 
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """The inner product."""
+    """The linear kernel, which is the inner product."""
 
     name: ClassVar[str] = "linear"
     libsvm: ClassVar[LibsvmName] = LibsvmName(0, "linear")

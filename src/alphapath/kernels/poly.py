@@ -24,7 +24,7 @@ from .base import (
 
 @dataclass(frozen=True)
 class Poly(Kernel):
-    """The polynomial kernel of an integer degree."""
+    """The polynomial kernel with an integer degree."""
 
     gamma: float
     degree: int = 3

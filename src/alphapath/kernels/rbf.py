@@ -58,8 +58,8 @@ class Rbf(Kernel):
 def squared_distances(X: Any, Z: Any) -> FloatArray:
     """|x - z|^2 for each row x of X and z of Z; exactly 0 for equal rows.
 
-    By |x|^2 + |z|^2 - 2 x'z on centred rows (dense data), and where the result is small beside
-    the norms by the differences themselves.
+    They are computed as |x|^2 + |z|^2 - 2 x'z on centred rows (dense data), and from the
+    differences themselves where the result is small relative to the norms.
     """
     if sp.issparse(X) != sp.issparse(Z):
         X, Z = sp.csr_array(X), sp.csr_array(Z)

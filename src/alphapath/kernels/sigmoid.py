@@ -22,7 +22,7 @@ from .base import (
 
 @dataclass(frozen=True)
 class Sigmoid(Kernel):
-    """The hyperbolic tangent of an affine inner product."""
+    """The sigmoid kernel: the hyperbolic tangent of an affine function of the inner product."""
 
     gamma: float
     coef0: float = 0.0

@@ -1,4 +1,4 @@
-"""Paths: the exact solution followed while instances come and go, and while weights move."""
+"""Exact solution paths, as instances are added or removed and as weights change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a solve stops."""
+"""The stopping limits of a solve."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop: KKT violation, iterations (-1: never), seconds (None: never).
+    """Stopping limits: KKT violation, iterations (-1: no limit), seconds (None: no limit).
 
-    `gap_tol`, for one class with squared slacks: the feasibility gap to stop by, instead of tol.
-    `deadline` (of time.monotonic) holds for a whole run of solves.
+    For one class with squared slacks, `gap_tol` is the feasibility gap at which to stop, instead of
+    tol. `deadline` (a value of time.monotonic) applies to a whole run of solves.
     """
 
     tol: float = 1e-3
@@ -22,7 +22,7 @@ class Limits:
     deadline: float | None = None
 
     def check(self) -> None:
-        """Refuse limits that no solve can meet."""
+        """Reject limits that no solve can meet."""
         if not self.tol > 0.0:
             raise ValueError(f"tol is {self.tol}; it must be positive.")
         if self.gap_tol is not None and not self.gap_tol > 0.0:
@@ -31,7 +31,7 @@ class Limits:
             raise ValueError(f"time_limit is {self.time_limit}; it must be positive, or None.")
 
     def seconds_left(self) -> float | None:
-        """What a solve may take now; None for no limit."""
+        """The remaining time for a solve; None for no limit."""
         if self.deadline is None:
             return self.time_limit
         left = self.deadline - time.monotonic()

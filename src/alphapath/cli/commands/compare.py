@@ -1,8 +1,8 @@
-"""Compare with scikit-learn on the same file: same grid, same folds, the answers and the times.
+"""Compare with scikit-learn on the same file, grid and folds: results and times.
 
-Both search single-threaded in turn. The exit code is 1 where a cell differs by more than one test
-row a fold (C up to 2^11; beyond, scikit-learn's answers themselves are loose) and the better model
-is not the same.
+The two searches run one after the other, each with a single thread. The exit code is 1 if a cell
+differs by more than one test row per fold (for C up to 2^11; beyond, scikit-learn's own results are
+inexact) or the best model is not the same.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from ..files.scaling import FeatureScaler
 from ..options import add_grid, make_folds, make_grid
 from ..output import print_facts, print_table, working, write_json
 
-HELP = "compare with scikit-learn on your own file: answers and times"
+HELP = "compare with scikit-learn on your own file: results and times"
 EXAMPLE = "alphapath compare train.svm --log2c -3,9,4 --log2g -9,1,4"
-#: Beyond this C the comparison is with an answer that is itself inexact.
+#: Beyond this C, the result compared with is itself inexact.
 LARGE_C = 2.0**11
 
 
@@ -89,12 +89,12 @@ def run(options: Any) -> int:
 
 
 def score_tolerance(options: Any, y: Any, ours: Any, theirs: Any) -> Any:
-    """By how much scores may differ where both solvers stopped by their rule, for each cell.
+    """Allowed difference of scores in each cell if both solvers stopped by their rule.
 
-    A regression's predictions are known to the tolerance of each solver: those of a cell with r2
-    may differ by d = 2 tol, and then, where s is the spread of the targets and s sqrt(1 - r2) that
-    of the residuals, r2 by 2 sqrt(1 - r2) d / s + (d / s)^2. Accuracy counts rows: it is equal, or
-    not.
+    The predictions of a regression are known to the tolerance of each solver: those of a cell with
+    r2 may differ by d = 2 tol, and then, with s the spread of the targets and s sqrt(1 - r2) that
+    of the residuals, r2 by 2 sqrt(1 - r2) d / s + (d / s)^2. Accuracy counts rows, so it must be
+    equal.
     """
     if targets_of(options.kind) == "labels":
         return np.zeros(ours.shape)

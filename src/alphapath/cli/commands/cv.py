@@ -1,4 +1,4 @@
-"""Cross-validate one SVM: every fold begins from a solution that is already there."""
+"""Cross-validate one SVM, with each fold warm-started from an existing solution."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seeding",
         default="auto",
         choices=("auto", "none", *SEEDS),
-        help="how a fold begins (default auto)",
+        help="how folds are warm-started (default auto)",
     )
     opt.add_json(parser)
 
@@ -59,7 +59,7 @@ def run(options: Any) -> int:
             if not hasattr(interrupt, "partial"):  # before the first fold
                 raise
             results, code = interrupt.partial, INTERRUPTED
-    else:  # every fold is scaled by its own training rows, so that no kernel is shared
+    else:  # every fold is scaled by its own training rows, so no kernel is shared
         pipeline = make_pipeline(FeatureScaler(scale), model)
         with working("cross-validating"):
             results = sklearn_cross_validate(
@@ -78,7 +78,7 @@ def run(options: Any) -> int:
 def show(data: Any, scale: str, model: Any, results: dict[str, Any], seconds: float) -> None:
     scores = np.asarray(results["test_score"], dtype=float)
     print_table(
-        ("fold", "score", "iterations", "began from", "time"),
+        ("fold", "score", "iterations", "seed", "time"),
         [
             (
                 k + 1,

@@ -1,6 +1,6 @@
 """Train one SVM, certify it from the raw data and write it as a LIBSVM model file.
 
-Beside it MODEL.meta.json says how features were scaled and what they and the classes are called.
+MODEL.meta.json, written beside it, records the scaling and the names of features and classes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The data of a command: a file, or a set that scikit-learn brings along."""
+"""The data of a command: a file, or a data set included in scikit-learn."""
 
 from __future__ import annotations
 
@@ -123,13 +123,13 @@ def integer_labels(path: Source, y: Any) -> Any:
         first = int(np.argmin(is_whole))
         raise CommandError(
             f"{path}: the target of row {first + 1} is {y[first]:g}, not the number of a class; "
-            f"for regression give -s epsilon-svr."
+            f"for regression, pass -s epsilon-svr."
         )
     is_small = np.abs(y) < LABEL_LIMIT
     if not is_small.all():
         first = int(np.argmin(is_small))
         raise CommandError(
-            f"{path}: the target of row {first + 1} is {y[first]:.17g}; the number of a class must "
+            f"{path}: the target of row {first + 1} is {y[first]:.17g}; class labels must "
             f"be below 2^31, as in LIBSVM's model files."
         )
     return y.astype(np.int64)
@@ -141,7 +141,7 @@ def warn_of_many_classes(labels: Any) -> None:
     if are_like_numbers(n_classes, len(labels)):
         warnings.warn(
             f"The targets have {n_classes} different values in {len(labels)} rows, each taken as a "
-            f"class; for regression give -s epsilon-svr.",
+            f"class; for regression, pass -s epsilon-svr.",
             stacklevel=2,
         )
 
@@ -161,7 +161,7 @@ def encode_labels(path: Source, texts: list[str]) -> tuple[Any, tuple[str, ...] 
         if text_of.setdefault(value, text) != text:
             raise CommandError(
                 f"{path}: the targets {text_of[value]!r} and {text!r} are the same number; write "
-                f"the labels of a class alike."
+                f"the labels of a class in the same way."
             )
     return integer_labels(path, np.array([known[text] for text in texts])), None
 
@@ -182,7 +182,7 @@ def numbers(path: Source, texts: list[str]) -> Any:
         if value is None:
             raise CommandError(
                 f"{path}: the target of row {k + 1} is {text[:40]!r}, which is not a finite "
-                f"number; for classes give -s c-svc."
+                f"number; for classes, pass -s c-svc."
             )
         values[k] = value
     return values

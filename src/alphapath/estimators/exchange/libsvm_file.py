@@ -1,4 +1,4 @@
-"""LIBSVM's model files: text, one `key values` line a header entry, then the support vectors.
+"""LIBSVM's model files: text, one `key values` line per header entry, then the support vectors.
 
     svm_type c_svc
     kernel_type rbf
@@ -64,7 +64,7 @@ NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?\Z")
 class LibsvmModel:
     """The content of a model file, in LIBSVM's own order and signs.
 
-    `coef` has shape (nr_class - 1, total_sv); `vectors` is CSR with one row a support vector, for
+    `coef` has shape (nr_class - 1, total_sv); `vectors` is CSR with one row per support vector, for
     a precomputed kernel a single column with the number of the training sample, counted from 1.
     """
 

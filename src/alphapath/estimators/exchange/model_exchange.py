@@ -1,4 +1,4 @@
-"""Models in and out: scikit-learn estimators and LIBSVM model files."""
+"""Import and export of models: scikit-learn estimators and LIBSVM model files."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .libsvm_file import ModelTarget
 
 
 class ModelExchange:
-    """The methods by which a fitted model leaves and enters."""
+    """Methods that export and import a fitted model."""
 
     def as_sklearn(self) -> Any:
-        """The equivalent fitted scikit-learn estimator, with the same predictions.
+        """Return the equivalent fitted scikit-learn estimator, with the same predictions.
 
         Examples
         --------
@@ -28,9 +28,9 @@ class ModelExchange:
 
     @classmethod
     def from_sklearn(cls, estimator: Any) -> Self:
-        """An estimator with the parameters (and the model, if fitted) of scikit-learn's.
+        """Return an estimator with the parameters (and the model, if fitted) of scikit-learn's.
 
-        Parameters without a meaning here are dropped: shrinking, cache_size, verbose, random_state.
+        Parameters without meaning here are dropped: shrinking, cache_size, verbose, random_state.
 
         Examples
         --------
@@ -55,9 +55,9 @@ class ModelExchange:
     def load_libsvm(cls, path: str | PathLike[str], *, n_features: int | None = None) -> Self:
         """Read a LIBSVM model file; a damaged file raises ModelFileError.
 
-        The file says neither how many features (for a precomputed kernel: training samples) there
-        were nor which C, epsilon or nu was used: give `n_features` where the last ones may be zero
-        in all support vectors; the other parameters keep their defaults.
+        The file does not record the number of features (for a precomputed kernel, of training
+        samples) nor C, epsilon or nu. Pass `n_features` if the last features may be zero in all
+        support vectors; the other parameters keep their defaults.
 
         Examples
         --------

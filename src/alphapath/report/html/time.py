@@ -41,7 +41,7 @@ def time_spent(record: Mapping[str, Any], grid: ScoreGrid) -> Section:
 
 
 def saved(record: Mapping[str, Any]) -> Markup:
-    """The iterations against those of a search that begins every cell from zero, as two bars."""
+    """Compare the iterations with those of a search with only cold starts, as two bars."""
     cold = float(record["n_iter_cold"])
     warm = float(np.nansum(results_of(record)["n_iter"]))
     share = 100 * (1 - warm / cold)
@@ -63,7 +63,7 @@ def saved(record: Mapping[str, Any]) -> Markup:
 
 
 def by_seed(results: Mapping[str, Any], n_folds: int) -> Markup:
-    """How much each way to begin cost."""
+    """The cost of each way to start."""
     found: dict[str, list[float]] = {}
     for seed, n_iter, seconds in zip(
         results["seed"], results["n_iter"], results["mean_fit_time"], strict=True
