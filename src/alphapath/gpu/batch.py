@@ -99,7 +99,7 @@ class BatchSolver:
             except KeyboardInterrupt:
                 self.is_interrupted = True
             columns = self._measure()
-            # Where float32 values were too rough, the gradient is corrected and the solve continues.
+            # Where float32 values were too rough, correct the gradient and continue.
             is_off = columns["kkt_violation"] > self.limits.tol
             active = np.flatnonzero(is_off & (self.status == int(Status.SOLVED))).astype(np.int32)
             if self.is_interrupted or self.is_out_of_time:
