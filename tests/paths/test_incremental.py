@@ -268,7 +268,7 @@ def test_bad_input_leaves_the_model_as_it_was() -> None:
         model.forget(np.arange(100))
     with pytest.raises(ValueError, match="features"):
         model.partial_fit(X[:1, :3], y[:1])
-    with pytest.raises(ValueError, match="begun with"):
+    with pytest.raises(ValueError, match="started with"):
         model.partial_fit(X[:2], y[:2], classes=[0, 1, 2])
     np.testing.assert_array_equal(model.decision_function(X), before)
     check_equals_fresh(model, X[two], y[two])
