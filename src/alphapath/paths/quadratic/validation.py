@@ -146,4 +146,5 @@ def trace_squared(
         series.append(expand(score, low, high))
     if path.range_[0] > path.range_[1]:
         starts, series = starts[::-1], series[::-1]
+    starts[0] = min(path.range_)  # a short jump at the end of the range has no piece
     return AnalyticCurve(np.array(starts), max(path.range_), tuple(series), "lambda")
