@@ -7,6 +7,7 @@ import time
 import pytest
 
 from alphapath.problem.limits import Limits
+from alphapath.solvers.native import solve_options
 
 
 def test_the_seconds_left_are_those_of_the_nearer_limit() -> None:
@@ -25,4 +26,4 @@ def test_the_seconds_left_are_those_of_the_nearer_limit() -> None:
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan")])
 def test_limits_that_no_solve_meets_are_refused(name: str, value: float) -> None:
     with pytest.raises(ValueError, match=name):
-        Limits(**{name: value}).check()
+        solve_options(Limits(**{name: value}), 0)

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from .base import FloatArray, Kernel
 from .callable import Callable as CallableKernel
+from .limits import check_squared_norms
 from .linear import Linear
 from .poly import Poly
 from .precomputed import Precomputed
@@ -20,6 +21,19 @@ BLOCK_VALUES = 1 << 16
 
 #: Kernels with a coefficient gamma.
 GAMMA_KERNELS = ("rbf", "poly", "sigmoid")
+
+
+def choose_kernel(
+    model: Any, X: Any, sample_weight: FloatArray, *, given: Any = None
+) -> tuple[float, Kernel]:
+    """The gamma and the kernel that a model's parameters name on the rows of X.
+
+    `given` are the rows before equal ones were merged, where they are still to be checked.
+    """
+    if given is not None:
+        check_squared_norms(given)
+    gamma = choose_gamma(model, X, sample_weight)
+    return gamma, make_kernel(model.kernel, gamma, model.degree, model.coef0)
 
 
 def choose_gamma(model: Any, X: Any, sample_weight: FloatArray) -> float:

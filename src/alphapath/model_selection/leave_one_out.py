@@ -192,7 +192,7 @@ class DualRun(Run):
         self.view = store.view(model._kernel, tol=model.tol)
         weights = model._weight_scale(rows.targets, rows.weights) * rows.weights
         self.parts = divide(model, store, rows.targets, weights)
-        super().__init__(model, rows, len(self.parts), begin)
+        super().__init__(model, rows, self.parts.n_problems, begin)
 
     def solve(self, seeding: str, only_errors: bool) -> None:
         limit = self.model.time_limit
@@ -201,7 +201,7 @@ class DualRun(Run):
             self.model.max_iter,
             deadline=None if limit is None else time.monotonic() + limit,
         )
-        for column in range(len(self.parts)):
+        for column in range(self.parts.n_problems):
             begin = time.perf_counter()
             full = solve_within(limits, self.parts.problem(column, self.view))
             self.n_iter += full.info.n_iter
@@ -220,7 +220,7 @@ class DualRun(Run):
         needs_refit = changes != 0.0
         if only_errors:
             needs_refit &= values * full.problem.targets >= 0.0
-        own = self.parts.members_of(column)
+        own = self.parts.places[column]
         instances, shared = self._choose_members(needs_refit, own)
         values[needs_refit] = np.nan
         stopped: Unfinished | None = None

@@ -21,15 +21,6 @@ class Limits:
     gap_tol: float | None = None
     deadline: float | None = None
 
-    def check(self) -> None:
-        """Refuse limits that no solve can meet."""
-        if not self.tol > 0.0:
-            raise ValueError(f"tol is {self.tol}; it must be positive.")
-        if self.gap_tol is not None and not self.gap_tol > 0.0:
-            raise ValueError(f"gap_tol is {self.gap_tol}; it must be positive.")
-        if self.time_limit is not None and not self.time_limit > 0.0:
-            raise ValueError(f"time_limit is {self.time_limit}; it must be positive, or None.")
-
     def seconds_left(self) -> float | None:
         """What a solve may take now; None for no limit."""
         if self.deadline is None:

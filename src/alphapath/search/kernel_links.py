@@ -115,7 +115,7 @@ class Neighbour:
     def keep(self, pair: int, steps: Sequence[Step], solved: SequenceSolution) -> None:
         """Keep what the next chain may begin from."""
         weights = solved.steps.factors[:, None] * solved.weights[solved.steps.rows]
-        for k, step in enumerate(steps[: len(solved)]):
+        for k, step in enumerate(steps[: solved.n_solved]):
             if step.factor == 0:
                 self.first[pair, step.fold] = weights[k], solved.beta[k].copy()
 

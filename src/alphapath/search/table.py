@@ -237,7 +237,7 @@ class ChainResult:
         self, steps: Sequence[Step], solved: SequenceSolution, position: Mapping[int, int]
     ) -> None:
         """Add the counts of one pair's solves."""
-        n, n_factors = len(solved), self.shape[1]
+        n, n_factors = solved.n_solved, self.shape[1]
         cells = [position[step.fold] * n_factors + step.factor for step in steps[:n]]
         # Most chains are complete and in order: then no cell needs to be looked up.
         is_whole = cells == list(range(self.n_iter.size))

@@ -29,14 +29,20 @@ _limiter: Any = None
 
 def solve_options(limits: Limits, spare_bytes: int) -> _core.SolveOptions:
     """Limits as the native solvers take them; refuses those that no solve can meet."""
-    limits.check()
+    tol, gap_tol, seconds = limits.tol, limits.gap_tol, limits.time_limit
+    if not tol > 0.0:
+        raise ValueError(f"tol is {tol}; it must be positive.")
+    if gap_tol is not None and not gap_tol > 0.0:
+        raise ValueError(f"gap_tol is {gap_tol}; it must be positive.")
+    if seconds is not None and not seconds > 0.0:
+        raise ValueError(f"time_limit is {seconds}; it must be positive, or None.")
     return _core.SolveOptions(
-        tol=float(limits.tol),
+        tol=float(tol),
         max_iter=int(limits.max_iter),
-        time_limit=0.0 if limits.time_limit is None else float(limits.time_limit),
+        time_limit=0.0 if seconds is None else float(seconds),
         free_set=bool(limits.free_set),
         memory_limit=spare_bytes,
-        gap_tol=0.0 if limits.gap_tol is None else float(limits.gap_tol),
+        gap_tol=0.0 if gap_tol is None else float(gap_tol),
     )
 
 

@@ -15,9 +15,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ...kernels import KernelStore, Precomputed
-from ...kernels.choice import choose_gamma, make_kernel
+from ...kernels.choice import choose_kernel
 from ...kernels.equal_rows import on_distinct_rows
-from ...kernels.limits import check_decision_values, check_squared_norms
+from ...kernels.limits import check_decision_values
 from ...kernels.raw_rows import Members, RawRows
 from ...kernels.samples import check_sparse
 from ...problem.box_problem import FloatArray, KernelView, Problem
@@ -163,10 +163,9 @@ class BaseSVM(RememberedParameters):
             merged = merge_rows(X, targets, weights, by_target=self._n_problems > 1)
         else:
             merged = keep_rows(X, targets, weights)
-        if not is_given:
-            check_squared_norms(X)
-        self._gamma = choose_gamma(self, merged.X, merged.weights)
-        self._kernel = make_kernel(self.kernel, self._gamma, self.degree, self.coef0)
+        self._gamma, self._kernel = choose_kernel(
+            self, merged.X, merged.weights, given=None if is_given else X
+        )
         self.shape_fit_ = X.shape
         return merged
 
@@ -234,7 +233,7 @@ class BaseSVM(RememberedParameters):
         store = KernelStore(rows.X, memory_limit=self.memory_limit)
         view = store.view(model._kernel, tol=self.tol)
         parts = model._parts_of(rows)
-        problems = [parts.problem(number, view) for number in range(len(parts))]
+        problems = [parts.problem(number, view) for number in range(parts.n_problems)]
         return problems[0] if len(problems) == 1 else problems
 
     def certify(
@@ -274,7 +273,7 @@ class BaseSVM(RememberedParameters):
             beta = np.zeros(rows.weights.size)
             beta[self.support_] = coef
             problem = parts.problem(number, raw)
-            found.append(certify(problem, beta[parts.members_of(number)], float(bias)))
+            found.append(certify(problem, beta[parts.places[number]], float(bias)))
         return found[0] if len(found) == 1 else found
 
     def _refit_parameters(self) -> Self:

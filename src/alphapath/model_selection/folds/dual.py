@@ -31,7 +31,7 @@ from ...estimators.common.problems import (
     warn_unsolved,
 )
 from ...gpu import DeviceStore
-from ...kernels.choice import GAMMA_KERNELS, make_kernel, scale_gamma
+from ...kernels.choice import GAMMA_KERNELS, choose_kernel
 from ...kernels.equal_rows import first_equal
 from ...kernels.raw_rows import RawRows
 from ...problem.box_problem import FloatArray, Problem
@@ -157,7 +157,7 @@ class FoldModels(FoldSets):
     def problem_of(self, p: int, fold: int) -> Problem:
         """Problem `p` with the weights and the kernel of a fold, or FULL."""
         problem = self.problem(p)
-        own = self.parts.members_of(p)
+        own = self.parts.places[p]
         if fold != FULL:
             weights, is_member = self.training_set(fold).weights[own], problem.weights > 0.0
             problem = problem.with_weights(
@@ -173,8 +173,8 @@ class FoldModels(FoldSets):
         model = self.model
         if fold == FULL or not self.has_own_kernels:
             return model._gamma, model._kernel
-        gamma = scale_gamma(self.rows.X, self.rows.weights * self.training_set(fold).times)
-        return gamma, make_kernel(model.kernel, gamma, model.degree, model.coef0)
+        weights = self.rows.weights * self.training_set(fold).times
+        return choose_kernel(model, self.rows.X, weights)
 
     @property
     def is_on_device(self) -> bool:
@@ -215,7 +215,7 @@ class FoldModels(FoldSets):
 
     def reduce(self, p: int, fold: int, solution: Solution, keep_train: bool) -> PairFit:
         """Keep what the fitted estimator and its scores need."""
-        members = self.parts.members_of(p) if self.parts.is_divided else None
+        members = self.parts.places[p] if self.parts.is_divided else None
         return reduce_solution(self, fold, solution, keep_train, members=members)
 
     def with_values(

@@ -20,7 +20,7 @@ from sklearn.utils.validation import _num_samples
 from ...estimators.common.base import BaseSVM
 from ...estimators.common.problems import divide, is_on_gpu, make_store
 from ...estimators.pipelines import has_sampler
-from ...kernels.choice import choose_gamma, make_kernel
+from ...kernels.choice import choose_kernel
 from ...search.folds.plan import FULL
 from .dual import FoldModels
 from .preprocessing import SearchData, divide_params, transform_fold
@@ -95,8 +95,7 @@ class PipelineFolds(FoldModels):
         weights = self.rows.weights
         if fold != FULL:
             weights = weights * self.training_set(fold).times
-        gamma = choose_gamma(model, X, weights)
-        return gamma, make_kernel(model.kernel, gamma, model.degree, model.coef0)
+        return choose_kernel(model, X, weights)
 
     @property
     def is_on_device(self) -> bool:

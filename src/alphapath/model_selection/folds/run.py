@@ -151,11 +151,11 @@ class SequenceRun:
             n_threads=effective_n_jobs(n_jobs),
         )
         n_before = len(order) - len(everybody)
-        self._full = [solved.info_of(k) for k in range(min(n_before, len(solved)))]
-        for k in range(n_before, len(solved)):
+        self._full = [solved.info_of(k) for k in range(min(n_before, solved.n_solved))]
+        for k in range(n_before, solved.n_solved):
             if solved.status[k] is not Status.SOLVED:
                 folds.warn_unsolved([solved.info_of(k)])
-        done = everybody[: max(len(solved) - n_before, 0)]
+        done = everybody[: max(solved.n_solved - n_before, 0)]
         if done:
             table.add_steps(done, solved, n_before, model)
         if solved.is_interrupted:

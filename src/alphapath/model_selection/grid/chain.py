@@ -123,7 +123,7 @@ class ChainSolver:
                 continue
             problem = parts.problem(number, view)
             steps, known = self._begin_from_neighbour(number, steps, problem, result)
-            weights = self._weights(folds, pair, parts.members_of(number))
+            weights = self._weights(folds, pair, parts.places[number])
             solved = solve_sequence(
                 problem,
                 weights,
@@ -133,10 +133,10 @@ class ChainSolver:
                 total_time_limit=self._seconds_left(),
             )
             self._notice(solved.is_interrupted)
-            if len(solved):
+            if solved.n_solved:
                 result.count(steps, solved, self.position)
             for fold in folds:
-                members = parts.members_of(number) if parts.is_divided else None
+                members = parts.places[number] if parts.is_divided else None
                 self._keep(self.position[fold], steps, solved, members)
             if self.neighbour is not None:
                 self.neighbour.keep(number, steps, solved)
@@ -248,7 +248,7 @@ class ChainSolver:
         """
         fold, number = self.chain.folds[h], self.local[h]
         first = next(k for k, step in enumerate(steps) if step.fold == fold)
-        mine = slice(first, min(first + len(self.chain.factors), len(solved)))
+        mine = slice(first, min(first + len(self.chain.factors), solved.n_solved))
         numbers = range(mine.start, mine.stop)
         judge, sign = self.setting.judge, self.sets.sign_of(number)
         values, betas = {}, []

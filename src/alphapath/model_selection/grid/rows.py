@@ -18,7 +18,7 @@ from ...estimators.common.base import BaseSVM
 from ...estimators.common.problems import Parts, divide, make_store
 from ...gpu import DeviceStore
 from ...kernels import Kernel
-from ...kernels.choice import choose_gamma, make_kernel
+from ...kernels.choice import choose_kernel
 from ...kernels.store import Shelf
 from ...problem.box_problem import FloatArray
 from ..folds.preprocessing import SearchData, transform_fold
@@ -116,12 +116,10 @@ class SearchRows:
     def kernel_of(self, model: Model, fold: int) -> tuple[float, Kernel]:
         """gamma and the kernel of a fold: "scale" is derived from its training rows."""
         svm = model.estimator
-        kernel = svm.kernel
         weights = self.rows.weights
         if has_own_kernels(svm):
             weights = weights * self.sets(model).training_set(fold).times
-        gamma = choose_gamma(svm, self.rows.X, weights)
-        return gamma, make_kernel(kernel, gamma, svm.degree, svm.coef0)
+        return choose_kernel(svm, self.rows.X, weights)
 
 
 def shared_rows(data: SearchData, model: BaseSVM) -> SearchRows:

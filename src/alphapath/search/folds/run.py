@@ -472,10 +472,10 @@ class FoldChain:
 
     def _take(self, folds: list[int], problems: list[Problem], found: SequenceSolution) -> None:
         """Keep what was solved, and for the fold that was cut the reason."""
-        for k in range(len(found)):
+        for k in range(found.n_solved):
             self._batch[folds[k]] = found.solution_of(k, problems[k])
         self.full = self._batch.pop(FULL, self.full)
-        if len(found) < len(folds):
+        if found.n_solved < len(folds):
             self._stop = KeyboardInterrupt() if found.is_interrupted else out_of_time()
             if not self._batch:
                 raise self._stop

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ... import _core
 from ...gpu.batch import Plan
@@ -30,18 +30,21 @@ from ..precision import TwoPasses, is_rounded
 
 COUNTS = ("n_iter", "n_free_set_solves", "n_bound_hits", "n_refreshes")
 
+#: The statuses of a solve, by their numbers.
+STATUSES = {int(status): status for status in Status}
+
 #: What Info takes of the columns as it is.
 TOLD = (*COUNTS, "objective", "duality_gap", "kkt_violation", "seed_time", "solve_time")
 
 
 @dataclass(frozen=True, eq=False)
 class SequenceSolution:
-    """The solutions of the first `len(self)` steps (fewer where a limit or Ctrl-C ended it).
+    """The solutions of the first `n_solved` steps (fewer where a limit or Ctrl-C ended it).
 
     Attributes of shape (n_solved,): bias, objective, duality_gap, kkt_violation, n_free (instances
     inside their boxes), status, n_iter, n_free_set_solves, n_bound_hits, n_refreshes, seed (names),
     seed_time and solve_time; of shape (n_solved, n): beta and gradient. `self[k]` is the Solution
-    of step k.
+    of step k. `columns` has them as the native core numbers them.
     """
 
     problem: Problem
@@ -49,25 +52,35 @@ class SequenceSolution:
     steps: Steps
     columns: dict[str, Any]
     is_interrupted: bool
+    n_solved: int = field(init=False)
+    bias: FloatArray = field(init=False)
+    objective: FloatArray = field(init=False)
+    duality_gap: FloatArray = field(init=False)
+    kkt_violation: FloatArray = field(init=False)
+    n_free: FloatArray = field(init=False)
+    n_iter: NDArray[np.int64] = field(init=False)
+    n_free_set_solves: NDArray[np.int64] = field(init=False)
+    n_bound_hits: NDArray[np.int64] = field(init=False)
+    n_refreshes: NDArray[np.int64] = field(init=False)
+    seed_time: FloatArray = field(init=False)
+    solve_time: FloatArray = field(init=False)
+    beta: FloatArray = field(init=False)
+    gradient: FloatArray = field(init=False)
+    status: tuple[Status, ...] = field(init=False)
+    seed: tuple[str, ...] = field(init=False)
 
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self.__dict__["columns"][name]
-        except KeyError:
-            raise AttributeError(name) from None
+    def __post_init__(self) -> None:
+        columns = dict(self.columns)
+        seeds, statuses = columns.pop("seed").tolist(), columns.pop("status").tolist()
+        self.__dict__.update(
+            columns,
+            n_solved=len(statuses),
+            seed=tuple(SEED_NAMES[int(number)] for number in seeds),
+            status=tuple(STATUSES[int(number)] for number in statuses),
+        )
 
     def __len__(self) -> int:
-        return len(self.columns["bias"])
-
-    @cached_property
-    def seed(self) -> tuple[str, ...]:
-        """The seed that each step began from."""
-        return tuple(SEED_NAMES[number] for number in self.columns["seed"].astype(int))
-
-    @cached_property
-    def status(self) -> tuple[Status, ...]:
-        """How each solve ended."""
-        return tuple(Status(number) for number in self.columns["status"].astype(int))
+        return self.n_solved
 
     @cached_property
     def decision_values(self) -> FloatArray:
@@ -179,13 +192,15 @@ def solve_sequence(
             columns = passes.run(total_time_limit)
         else:
             columns = solve(problem, steps, known, total_time_limit)
+    for name in ("beta", "gradient"):  # without a solved step the native arrays have no columns
+        columns[name] = columns[name].reshape(-1, problem.n)
     for array in columns.values():
         array.flags.writeable = False
     for name in COUNTS:
         columns[name] = columns[name].astype(np.int64)
-    n_solved = len(columns["bias"])
+    is_cut = len(columns["bias"]) < len(steps.rows)
     is_late = total_time_limit is not None and time.perf_counter() - begin >= total_time_limit
-    return SequenceSolution(problem, rows, steps, columns, n_solved < len(steps) and not is_late)
+    return SequenceSolution(problem, rows, steps, columns, is_cut and not is_late)
 
 
 def solve_steps_on(
