@@ -106,7 +106,7 @@ class SequenceSolution:
     def _products_at(self, steps: slice, rows: Any, ends: Any = ()) -> FloatArray:
         view: Any = self.problem.kernel
         gradient, beta = self.gradient[steps], self.beta[steps]
-        sizes = self._sizes[steps]
+        sizes = self._sizes[: self.n_solved][steps]
         return np.asarray(view.products_at(gradient, self.problem.targets, beta, sizes, rows, ends))
 
     @cached_property
