@@ -23,7 +23,7 @@ from sklearn.utils import assert_all_finite, indexable
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_method_params, _num_samples
 
-from ..estimators.common.problems import DEVICES, is_on_gpu
+from ..estimators.common.problems import DEVICES
 from ..estimators.pipelines import last_step, replace_last
 from ..estimators.registry import OWN, PRIMAL, as_searched, on_device
 from ..kernels import parse_memory_limit
@@ -254,10 +254,10 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         """Bytes for kernels, the same for workers of any memory; None for the default of a GPU."""
         limit = self.memory_limit
         if limit is None:
-            limit = getattr(last_step(grid.estimator)[1], "memory_limit", None)
+            limit = getattr(grid.last[1], "memory_limit", None)
         if limit is None:
-            devices = {getattr(model.estimator, "_device", "cpu") for model in grid.models}
-            uses_gpu = any(is_on_gpu(device, _num_samples(X)) for device in devices)
+            n = _num_samples(X)
+            uses_gpu = any(model.is_on_gpu(n) for model in grid.models)
             return None if uses_gpu else parse_memory_limit(None)
         n_bytes = parse_memory_limit(limit)
         return n_bytes - n_bytes // SHARE_OF_SOLUTIONS
@@ -272,13 +272,13 @@ multimetric_, classes_, n_features_in_, feature_names_in_
             table.refuse(row, error)
         by_fold = goes_by_fold(grid, data)
         groups = make_groups(grid, data.splits, by_fold)
-        is_primal = isinstance(last_step(grid.estimator)[1], PRIMAL)
+        is_primal = isinstance(grid.last[1], PRIMAL)
         if is_primal:
             plan = plan_primal(groups, grid.models, self.plan, self.seeding)
         else:
             plan = make_plan(groups, self.plan, self.seeding)
         shares = self._share_time(len(data.splits), by_fold)
-        setting = Setting(data, grid.heads, last_step(grid.estimator), grid.models, judge, shares)
+        setting = Setting(data, grid.heads, grid.last, grid.models, judge, shares)
         self.plan_ = plan
         progress.begin(plan)
         work: Any = PrimalWork(setting, self.seeding) if is_primal else SearchWork(setting)
@@ -290,7 +290,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
                 n_jobs=self.n_jobs,
                 n_threads=work.n_threads,
                 journal=journal,
-                on_begin=progress.on_begin,
+                on_begin=None if progress.is_silent else progress.on_begin,
             ):
                 table.add(chain, arrays)
                 progress.on_end(chain)

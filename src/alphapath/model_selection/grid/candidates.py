@@ -62,6 +62,12 @@ class Model:
     #: The same for models that differ in a gamma that is a number, and in nothing else.
     family: Hashable = None
     cells: dict[float, list[int]] = field(default_factory=dict)
+    #: What its kernel is to live on: "cpu", "cuda" or "auto".
+    device: str = "cpu"
+
+    def is_on_gpu(self, n: int) -> bool:
+        """Whether its kernel on n rows lives on a GPU."""
+        return self.device != "cpu" and is_on_gpu(self.device, n)
 
     def as_group(self, number: int, folds: tuple[int, ...], **traits: Any) -> Group:
         factors = tuple(sorted(self.cells))
@@ -95,10 +101,13 @@ class Grid:
         self.errors: dict[int, str] = {}
         #: Keeps what is known by its address alive.
         self.candidates = list(candidates)
-        self._last = estimator.steps[-1][0] if isinstance(estimator, Pipeline) else None
-        last = estimator if self._last is None else estimator.steps[-1][1]
+        #: Name and estimator of the last step; "" without a pipeline.
+        self.last: tuple[str, Any] = ("", estimator)
+        if isinstance(estimator, Pipeline):
+            self.last = estimator.steps[-1]
+        self._last = self.last[0] or None
         #: The parameter that a chain goes along.
-        self._weight = "c" if isinstance(last, BaseSmooth) else "C"
+        self._weight = "c" if isinstance(self.last[1], BaseSmooth) else "C"
         self._pipelines: dict[Hashable, tuple[int, Any]] = {}
         self._known: dict[Hashable, Model | str] = {}
         self._merged: dict[Hashable, Model] = {}
@@ -205,6 +214,7 @@ class Grid:
             if "gamma" in used and isinstance(estimator.gamma, Real):
                 family = (head, identify(kernel), *(identify(params[p]) for p in used[1:]), rest)
             model = Model(head, number, " ".join(words), estimator, params, C, family)
+            model.device = getattr(estimator, "device", "cpu")
             self._merged[key] = model
             self.models.append(model)
         return self._merged[key]
@@ -287,7 +297,7 @@ def goes_by_fold(grid: Grid, data: SearchData) -> bool:
     """
     has_heads = any(head is not None for head in grid.heads)
     n = _num_samples(data.X)
-    is_gpu = any(is_on_gpu(getattr(model.estimator, "_device", "cpu"), n) for model in grid.models)
+    is_gpu = any(model.is_on_gpu(n) for model in grid.models)
     is_primal = any(isinstance(model.estimator, PRIMAL) for model in grid.models)
     return has_heads and not is_primal and (is_gpu or not data.kept_bytes)
 
@@ -304,7 +314,7 @@ def make_groups(grid: Grid, splits: Sequence[Any], by_fold: bool = False) -> lis
     for number, model in enumerate(grid.models):
         if not model.cells:
             continue
-        is_gpu = is_on_gpu(getattr(model.estimator, "device", "cpu"), n)
+        is_gpu = model.is_on_gpu(n)
         traits: dict[str, Any] = {"is_small": is_small}
         if model.family is not None and not is_gpu:
             traits |= {"family": model.family, "gamma": model.estimator.gamma}
