@@ -7,19 +7,20 @@ import time
 import pytest
 
 from alphapath.problem.limits import Limits
+from alphapath.search.folds.run import seconds_left
 from alphapath.solvers.native import solve_options
 
 
 def test_the_seconds_left_are_those_of_the_nearer_limit() -> None:
-    assert Limits().seconds_left() is None
-    assert Limits(time_limit=5.0).seconds_left() == 5.0
+    assert seconds_left(Limits()) is None
+    assert seconds_left(Limits(time_limit=5.0)) == 5.0
     now = time.monotonic()
-    assert Limits(time_limit=5.0, deadline=now + 1e6).seconds_left() == 5.0
-    left = Limits(deadline=now + 1e6).seconds_left()
+    assert seconds_left(Limits(time_limit=5.0, deadline=now + 1e6)) == 5.0
+    left = seconds_left(Limits(deadline=now + 1e6))
     assert left is not None
     assert 0.0 < left <= 1e6
     with pytest.raises(TimeoutError, match="time limit was reached"):
-        Limits(deadline=now - 1.0).seconds_left()
+        seconds_left(Limits(deadline=now - 1.0))
 
 
 @pytest.mark.parametrize("name", ["tol", "gap_tol", "time_limit"])

@@ -36,6 +36,11 @@ def choose_kernel(
     return gamma, make_kernel(model.kernel, gamma, model.degree, model.coef0)
 
 
+def choose_kernels(model: Any, X: Any, weights: FloatArray) -> list[tuple[float, Kernel]]:
+    """The gamma and the kernel for every row of `weights`."""
+    return [choose_kernel(model, X, row) for row in weights]
+
+
 def choose_gamma(model: Any, X: Any, sample_weight: FloatArray) -> float:
     """The number that the model's gamma stands for; 0 where its kernel has none."""
     gamma = model.gamma

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import clone, is_classifier
 from sklearn.metrics import r2_score
+from sklearn.utils import get_tags
 
 from ..estimators.common.base import BaseSVM
-from ..estimators.common.problems import Budget, divide, overall_status, warn_unsolved
+from ..estimators.common.problems import Budget, divide_rows, overall_status, warn_unsolved
 from ..estimators.registry import as_own
 from ..estimators.smooth import BaseSmooth
 from ..kernels import KernelStore
@@ -111,7 +112,7 @@ def leave_one_out(
     """
     is_smooth = isinstance(estimator, BaseSmooth)
     (check_smooth_seeding if is_smooth else check_seeding)(seeding)
-    model = clone(estimator if is_smooth else as_own(estimator))
+    model = clone(estimator if isinstance(estimator, (BaseSVM, BaseSmooth)) else as_own(estimator))
     model._validate_params()
     if only_errors and not is_classifier(model):
         raise ValueError("only_errors=True is for classifiers; leave it False for other models.")
@@ -133,7 +134,8 @@ class Run:
     def __init__(self, model: Any, rows: Any, n_columns: int, begin: float) -> None:
         self.model, self.rows = model, rows
         self.groups = _group_rows(rows)
-        if is_classifier(model):
+        self.kind = get_tags(model).estimator_type
+        if self.kind == "classifier":
             _check_classes(model, rows.targets, rows.weights)
         self.values = np.full((rows.targets.size, n_columns), np.nan)
         self.n_refits = self.n_iter = 0
@@ -174,9 +176,9 @@ class Run:
     def _score(self, predictions: NDArray[Any], is_done: NDArray[np.bool_]) -> float:
         if predictions.size == 0:
             return float("nan")
-        if is_regressor(self.model):
+        if self.kind == "regressor":
             return float(r2_score(self.rows.targets[is_done], predictions))
-        if is_classifier(self.model):
+        if self.kind == "classifier":
             labels = self.model.classes_[self.rows.targets[is_done].astype(np.intp)]
             return float(np.mean(predictions == labels))
         return float(np.mean(predictions == 1))
@@ -190,8 +192,7 @@ class DualRun(Run):
         rows = model._prepare(X, y, sample_weight, merge=False)
         store = KernelStore(rows.X, memory_limit=model.memory_limit)
         self.view = store.view(model._kernel, tol=model.tol)
-        weights = model._weight_scale(rows.targets, rows.weights) * rows.weights
-        self.parts = divide(model, store, rows.targets, weights)
+        self.parts = divide_rows(model, store, rows)
         super().__init__(model, rows, self.parts.n_problems, begin)
 
     def solve(self, seeding: str, only_errors: bool) -> None:

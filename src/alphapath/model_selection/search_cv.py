@@ -25,7 +25,7 @@ from sklearn.utils.validation import _check_method_params, _num_samples
 
 from ..estimators.common.problems import DEVICES
 from ..estimators.pipelines import last_step, replace_last
-from ..estimators.registry import OWN, PRIMAL, as_searched, on_device
+from ..estimators.registry import OWN, PRIMAL, as_searched
 from ..kernels import parse_memory_limit
 from ..kernels.samples import check_sparse
 from ..problem.solution import Status
@@ -223,8 +223,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         except KeyboardInterrupt:
             self._finish(candidates, table, scorers, refit_metric, is_cut=True)
             raise
-        is_cut = not table.is_complete
-        self._finish(candidates, table, scorers, refit_metric, is_cut)
+        self._finish(candidates, table, scorers, refit_metric, is_cut=not table.is_complete)
         if self.refit and hasattr(self, "best_index_"):  # nothing to fit where no cell was run
             with progress.refit() as context:
                 self._refit(X, y, routed.estimator.fit, context)
@@ -365,7 +364,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         self.cv_results_ = results
         means = [values for name, values in results.items() if name.startswith("mean_test_")]
         # Where all is done and nothing has a score, the first candidate is chosen as elsewhere.
-        is_known = table.is_complete or not np.isnan(np.array(means, dtype=float)).all()
+        is_known = not is_cut or not np.isnan(np.array(means, dtype=float)).all()
         if (self.refit or not self.multimetric_) and is_known:
             self._choose(results, refit_metric)
 
@@ -402,7 +401,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         is_peer = type(given) in (*OWN, svm.LinearSVC)
         fitted = best
         if is_peer or self.device is not None:
-            fitted = replace_last(best, as_searched(on_device(given, self.device)))
+            fitted = replace_last(best, as_searched(given, self.device))
         begin = time.time()
         with context(fitted):
             fitted.fit(X, *(() if y is None else (y,)), **fit_params)

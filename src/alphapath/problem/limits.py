@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 
@@ -20,16 +19,3 @@ class Limits:
     free_set: bool = True
     gap_tol: float | None = None
     deadline: float | None = None
-
-    def seconds_left(self) -> float | None:
-        """What a solve may take now; None for no limit."""
-        if self.deadline is None:
-            return self.time_limit
-        left = self.deadline - time.monotonic()
-        if left <= 0.0:
-            raise out_of_time()
-        return left if self.time_limit is None else min(left, self.time_limit)
-
-
-def out_of_time() -> TimeoutError:
-    return TimeoutError("The time limit was reached before the last fold was solved.")

@@ -15,6 +15,8 @@ from threadpoolctl import ThreadpoolController
 
 from .. import _core
 from ..errors import SolverMismatch
+from ..gpu import DeviceView
+from ..kernels import KernelView
 from ..problem.box_problem import FloatArray, Problem, Start
 from ..problem.limits import Limits
 from ..problem.solution import Info, Solution, Status, judge
@@ -25,6 +27,16 @@ MAX_LEFT = 10.0
 _lock = threading.Lock()
 _n_inside = 0
 _limiter: Any = None
+
+
+def is_on_device(problem: Problem) -> bool:
+    """Whether the problem's kernel lives on a GPU."""
+    return isinstance(problem.kernel, DeviceView)
+
+
+def is_rounded(view: Any) -> bool:
+    """Whether the kernel values are in float32."""
+    return isinstance(view, KernelView) and view.gram.precision == "float32"
 
 
 def solve_options(limits: Limits, spare_bytes: int) -> _core.SolveOptions:

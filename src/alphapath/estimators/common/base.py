@@ -64,6 +64,8 @@ class BaseSVM(RememberedParameters):
     max_iter: int
     memory_limit: Any
     time_limit: float | None
+    #: Where the kernel lives; models that know no other device stay on the processor.
+    device: str = "cpu"
 
     support_: NDArray[np.int32]
     support_vectors_: Any
@@ -76,11 +78,6 @@ class BaseSVM(RememberedParameters):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = self.kernel != "precomputed"
         return tags
-
-    @property
-    def _device(self) -> str:
-        """Where the kernel lives; models that know no other device stay on the processor."""
-        return getattr(self, "device", "cpu")
 
     # -- what a model says about itself
 
@@ -123,11 +120,12 @@ class BaseSVM(RememberedParameters):
 
     def _check_rows(self, X: Any, *y: Any, reset: bool = True) -> Any:
         """X and, where given, y: float64, finite, C-contiguous or canonical CSR."""
-        check_sparse(X)
-        if sp.issparse(X) and self.kernel == "precomputed":
-            raise TypeError(
-                f"The precomputed kernel is a sparse {type(X).__name__}; pass a dense array."
-            )
+        if sp.issparse(X):
+            check_sparse(X)
+            if self.kernel == "precomputed":
+                raise TypeError(
+                    f"The precomputed kernel is a sparse {type(X).__name__}; pass a dense array."
+                )
         if is_clean(X, *y) and (reset or self._knows_columns(X)):
             if reset:
                 self.n_features_in_ = X.shape[1]
@@ -175,7 +173,7 @@ class BaseSVM(RememberedParameters):
         merged = self._prepare(X, y, sample_weight, merge=True)
         scale = self._weight_scale(merged.targets, merged.weights)
         is_single = self._n_problems == 1
-        store = make_store(merged.X, self.memory_limit, self._device, defers_rows=is_single)
+        store = make_store(merged.X, self.memory_limit, self.device, defers_rows=is_single)
         view: Any = store.view(self._kernel, tol=self.tol)
         parts = divide(self, store, merged.targets, scale * merged.weights)
         betas, biases, infos = budget.solve(parts, view)

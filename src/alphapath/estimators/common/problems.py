@@ -28,6 +28,7 @@ from ...problem.steps import Steps
 from ...solvers.dual import smo
 from ...solvers.sequence.class_pairs import MOST_INSTANCES, ClassPairs, solve_class_pairs
 from . import one_vs_one
+from .merge_rows import MergedRows
 from .one_vs_one import PairBetas
 
 DEVICES = ("cpu", "cuda", "auto")
@@ -104,6 +105,12 @@ def divide(model: Any, store: Any, targets: FloatArray, weights: FloatArray) -> 
     if parts.is_divided and not store.holds_part(parts.largest, model.tol):
         return Parts(model, targets, weights, None)
     return parts
+
+
+def divide_rows(model: Any, store: Any, rows: MergedRows) -> Parts:
+    """The same for rows with the weights that the model gives them."""
+    scale = model._weight_scale(rows.targets, rows.weights)
+    return divide(model, store, rows.targets, scale * rows.weights)
 
 
 def make_store(

@@ -20,7 +20,7 @@ from sklearn.utils.validation import _num_samples
 
 from ...estimators.common.problems import is_on_gpu
 from ...estimators.pipelines import has_preprocessing
-from ...estimators.registry import PRIMAL, as_searched, on_device
+from ...estimators.registry import PRIMAL, as_searched
 from ...estimators.smooth import BaseSmooth
 from ...kernels.choice import GAMMA_KERNELS
 from ...search.plan import Group
@@ -156,8 +156,8 @@ class Grid:
         C = known.get(self._weight, 1.0)
         if self._weight in known:
             known[self._weight] = 1.0
-        estimator = copy.copy(base)
-        estimator.__dict__.update(known)
+        estimator = base.__new__(type(base))  # copy.copy asks scikit-learn for its version
+        estimator.__dict__.update(base.__dict__, **known)
         error = self._check(estimator, known)
         return self._merge(head, estimator, known, C) if error is None else error
 
@@ -185,7 +185,7 @@ class Grid:
             else:
                 number = len(self.heads)
                 self.heads.append(head)
-            self._pipelines[key] = number, as_searched(on_device(estimator, self.device))
+            self._pipelines[key] = number, as_searched(estimator, self.device)
         return self._pipelines[key]
 
     def _merge(self, head: int, estimator: Any, params: dict[str, Any], C: Any) -> Model:

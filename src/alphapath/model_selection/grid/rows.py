@@ -56,7 +56,7 @@ class SearchRows:
         self.rows = self.model._prepare(X, y, sample_weight, merge=False)
         self.splits = splits
         self.head = head
-        self.store = make_store(self.rows.X, memory_limit, model._device)
+        self.store = make_store(self.rows.X, memory_limit, model.device)
         self._sets: dict[Any, FoldSets] = {}
         self._parts: dict[Any, Parts] = {}
         self.weights = lru_cache(maxsize=256)(self._weights)

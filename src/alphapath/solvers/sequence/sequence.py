@@ -10,7 +10,8 @@ be longer than the solves. See cpp/src/sequence/sequence.cpp.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -24,9 +25,16 @@ from ...problem.box_problem import FloatArray, Problem
 from ...problem.limits import Limits
 from ...problem.solution import Info, Solution, Status
 from ...problem.steps import SEED_NAMES, Known, Steps
-from ..device import is_on_device, solve_steps
-from ..native import require_equality, require_no_ridge, single_threaded, solve_options
-from ..precision import TwoPasses, is_rounded
+from ..device import solve_steps
+from ..native import (
+    is_on_device,
+    is_rounded,
+    require_equality,
+    require_no_ridge,
+    single_threaded,
+    solve_options,
+)
+from ..precision import TwoPasses
 
 COUNTS = ("n_iter", "n_free_set_solves", "n_bound_hits", "n_refreshes")
 
@@ -201,6 +209,69 @@ def solve_sequence(
     is_cut = len(columns["bias"]) < len(steps.rows)
     is_late = total_time_limit is not None and time.perf_counter() - begin >= total_time_limit
     return SequenceSolution(problem, rows, steps, columns, is_cut and not is_late)
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What is kept of steps that were solved one by one: the first `len(infos)` of them.
+
+    `values` are decision values at the rows asked for, one step after the other.
+    """
+
+    columns: dict[str, Any]
+    infos: list[Info]
+    values: FloatArray
+    is_interrupted: bool
+
+
+def solve_on_kernels(
+    problem: Problem,
+    weights: FloatArray,
+    steps: Steps,
+    view_of: Callable[[int], Any],
+    rows: Sequence[Any],
+    *,
+    limits: Limits,
+) -> Moved:
+    """As solve_sequence, where step k is on the kernel `view_of(k)`; its values are those at
+    `rows[k]`. One kernel at a time is held; a parent's beta gets its gradient on the step's own.
+    """
+    left = Counter(steps.parents.tolist())
+    betas: dict[int, FloatArray] = {}
+    found: list[dict[str, Any]] = []
+    infos, values = [], [np.empty(0)]
+    is_interrupted = False
+    with single_threaded():
+        for k, (row, parent) in enumerate(zip(steps.rows, steps.parents.tolist(), strict=True)):
+            view, known = view_of(k), []
+            if parent >= 0:
+                known = [move_known(weights[steps.rows[parent]], betas[parent], problem, view)]
+                left[parent] -= 1
+                if not left[parent]:
+                    del betas[parent]
+            begin = np.array([0 if known else -1])
+            one = Steps(np.zeros(1, dtype=np.int64), steps.factors[[k]], begin, [steps.seeds[k]])
+            own = problem.with_kernel(view)
+            solved = solve_sequence(own, weights[[row]], one, limits=limits, known=known)
+            is_interrupted = solved.is_interrupted
+            if not solved.n_solved:
+                break
+            if left[k]:
+                betas[k] = solved.beta[0]
+            values.append(solved.values_at(rows[k])[0])
+            infos.append(solved.info_of(0))
+            found.append({name: solved.columns[name] for name in (*TOLD, "status")})
+    columns = {
+        name: np.concatenate([own[name] for own in found]) if found else np.empty(0)
+        for name in (*TOLD, "status")
+    }
+    return Moved(columns, infos, np.concatenate(values), is_interrupted)
+
+
+def move_known(weights: FloatArray, beta: FloatArray, problem: Problem, view: Any) -> Known:
+    """A solution of the same family on another kernel of the same instances."""
+    support = np.flatnonzero(beta)
+    return Known(weights, beta, view.multiply(support, beta[support]) - problem.targets)
 
 
 def solve_steps_on(
