@@ -132,8 +132,8 @@ class SequenceRun:
     @staticmethod
     def is_for(folds: FoldModels, seeding: str, n_jobs: int | None) -> bool:
         """Whether folds can be solved so, and are so small that it pays."""
-        if folds.has_own_kernels:
-            return False
+        if folds.has_own_kernels and folds.limit_workers(n_jobs) > 1:
+            return False  # workers solve them side by side
         return (
             seeding in ("auto", "none", "greedy")
             and folds.n_classes == 2

@@ -33,6 +33,7 @@ from ...solvers.native import single_threaded
 from ...solvers.sequence.sequence import (
     SequenceSolution,
     make_workspace,
+    move_known,
     solve_sequence,
 )
 from ..cost import SEED_WORK, estimate_work
@@ -461,12 +462,11 @@ class FoldChain:
             self.solve_full()  # before the fold's own kernel is made: there may be room for one
         problem = self.problem_of(fold)
         kernel = problem.kernel if parent == COLD else self._problem_solved(parent).kernel
-        if (
-            self.plan.seed not in ("greedy", "cold")
-            or kernel is not problem.kernel
-            or not is_native(problem)
-        ):
+        if self.plan.seed not in ("greedy", "cold") or not is_native(problem):
             self._batch[fold] = self._solve_alone(problem, self._find_solution(parent))
+            return
+        if kernel is not problem.kernel:
+            self._solve_on_its_kernel(fold, problem, self._find_solution(parent))
             return
         # To ask for the problem of another fold may make its kernel.
         goes_on = self.in_turn and self.shares_kernel
@@ -492,6 +492,14 @@ class FoldChain:
         n_threads = self.n_threads if goes_on else 1
         found = solve_steps_within(self.limits, family, weights, steps, known, workspace, n_threads)
         self._take(folds, problems, found)
+
+    def _solve_on_its_kernel(self, fold: int, problem: Problem, parent: Solution | None) -> None:
+        """Solve a fold from a solution on another kernel."""
+        assert parent is not None
+        known = move_known(parent.problem.weights, parent.beta, problem, problem.kernel)
+        step = Steps(np.zeros(1, dtype=np.int64), np.ones(1), np.zeros(1, dtype=int), ["greedy"])
+        found = solve_steps_within(self.limits, problem, problem.weights[None], step, [known])
+        self._take([fold], [problem], found)
 
     def _take(self, folds: list[int], problems: list[Problem], found: SequenceSolution) -> None:
         """Keep what was solved, and for the fold that was cut the reason."""
