@@ -235,7 +235,7 @@ def leave_out(C: float, size: int, folder: str) -> dict[str, Any]:
     from sklearn.svm import SVC as PeerSVC
 
     from alphapath import SVC
-    from alphapath.paths import Decrement
+    from alphapath.paths.incremental import Decrement
     from alphapath.solvers import smo
 
     X, y = load(DataSpec("diabetes_scale"), Path(folder))

@@ -288,6 +288,13 @@ void bind_transduction(nb::module_& m) {
 } // namespace
 
 void bind_sequence(nb::module_& m) {
+  nb::enum_<Seed>(m, "Seed", nb::is_arithmetic(), "How a step of a sequence starts.")
+      .value("cold", Seed::cold)
+      .value("keep", Seed::keep)
+      .value("lift", Seed::lift)
+      .value("scale", Seed::scale)
+      .value("climb", Seed::climb)
+      .value("greedy", Seed::greedy);
   bind_steps(m);
   bind_class_pairs(m);
   bind_transduction(m);

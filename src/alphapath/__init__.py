@@ -1,4 +1,4 @@
-"""alphapath: exact and fast SVM model selection; every problem starts from the last solution."""
+"""alphapath: exact and fast SVM model selection; solves are warm-started from one another."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The compiled core of alphapath."""
 
 from collections.abc import Sequence
+import enum
 from typing import Annotated, Any, overload
 
 import numpy
@@ -728,6 +729,21 @@ def multiply_few(X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), d
 
 def combine_few(X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], which: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, coefs: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
     """coefs @ X[which] without a copy of the rows."""
+
+class Seed(enum.IntEnum):
+    """How a step of a sequence starts."""
+
+    cold = 0
+
+    keep = 1
+
+    lift = 2
+
+    scale = 3
+
+    climb = 4
+
+    greedy = 5
 
 class Family:
     """Problems on one kernel that differ in their weights."""

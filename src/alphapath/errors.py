@@ -20,7 +20,7 @@ class SolverMismatch(AlphapathError, ValueError):
 
 
 class KernelError(AlphapathError, ValueError):
-    """A kernel, its parameters or its matrix can not be used."""
+    """A kernel, its parameters or its matrix cannot be used."""
 
 
 class JournalError(AlphapathError, ValueError):

@@ -1,4 +1,4 @@
-"""How threads are told to end: Ctrl-C reaches the main thread alone."""
+"""How threads are asked to end: Ctrl-C reaches only the main thread."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Stop:
         self._event.set()
 
     def run(self, function: Callable[..., T], *arguments: Any) -> T | None:
-        """The function's value, or None where it was not begun or not finished for this."""
+        """The value of the function, or None if an interrupt prevented or ended the call."""
         with self:
             try:
                 return None if self.is_set else function(*arguments)

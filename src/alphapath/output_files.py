@@ -1,6 +1,6 @@
-"""Files that replace what was there at once or not at all: the home of everything that writes one.
+"""Files that are replaced atomically or not at all; every output file is written here.
 
-New content goes to a temporary file in the same folder, is flushed to the disk and then renamed
+New content goes to a temporary file in the same directory, is flushed to the disk and then renamed
 over the old file. A full disk, an error or a kill leaves the old content; nothing reads half a
 file. Devices and pipes, which cannot be replaced, are written to as they are.
 """
@@ -62,7 +62,7 @@ def write_arrays(path: str | PathLike[str], arrays: Mapping[str, Any]) -> None:
 
 
 def as_bytes(content: str | bytes) -> bytes:
-    """UTF-8; names of files may hold what is no text, which is written by its number."""
+    """Encode as UTF-8; file names may contain invalid text, which is escaped."""
     return content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
 
 
@@ -111,7 +111,7 @@ def fill(temporary: Path, target: Path, data: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring a renaming to the disk, where folders can be opened."""
+    """Flush a renaming to disk, if directories can be opened."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -199,7 +199,7 @@ def test_range_files_of_svm_scale_are_read(folder: Path) -> None:
         ("\n# nothing\n", [], "line 1: the file is empty"),
         ("hello world\n", [], "line 1: 'hello world' is neither a LIBSVM line"),
         ("1 1:0.5\n-1 2:x\n", [], "line 2: 'x' is not a finite number"),
-        ("1 1:0.5\n-1 3:1 2:1\n", [], "line 2: index 2 is not larger than the one before"),
+        ("1 1:0.5\n-1 3:1 2:1\n", [], "line 2: index 2 is not larger than the previous one"),
         ("1 1:0.5\n\n-1 2\n", [], "line 3: '2' is not of the form index:value"),
         ("1 1:0.5\n-1 2:nan\n", [], "line 2: 'nan' is not a finite number"),
         ("1 1:0.5\nz 2:1\n", [], "line 2: the target 'z' is not a finite number"),
@@ -207,11 +207,11 @@ def test_range_files_of_svm_scale_are_read(folder: Path) -> None:
         ("a,y\n1,0\n2\n", [], "line 3: 1 values, but the header names 2 columns"),
         ("a,y\n1,0\n\n2,1,3\n", [], "line 4: 3 values, but the header names 2 columns"),
         ("a,y\n1,0\nx,1\n", [], "line 3: column 'a': 'x' is not a number"),
-        ("a,y\n1,0\n,1\n", [], "line 3: column 'a': there is no value"),
+        ("a,y\n1,0\n,1\n", [], "line 3: column 'a': the value is missing"),
         ("a,y\n1,0\ninf,1\n", [], "line 3: column 'a': inf is not finite"),
         ("a,y\n1,\n", [], "line 2: column 'y' is empty"),
         ("a,y\n", [], "line 1: there are no rows after the header"),
-        ("a,b\n1,0\n", [], "which column is the target? Name it by --target"),
+        ("a,b\n1,0\n", [], "which column is the target? Pass its name as --target"),
         ("a,y\n1,0\n", ["--target", "z"], "there is no column 'z'; the columns are 'a', 'y'"),
         ("1 1:1\n", ["--target", "z"], "its targets come first in each line"),
         (
@@ -244,8 +244,8 @@ def test_files_that_are_no_text(run: Run, folder: Path) -> None:
     Path("a.svm").write_bytes(b"\xff\x01\x02\x03")
     assert "line 1: this is not a text file" in run("fit", "a.svm")[2]
     Path("a.svm.gz").write_bytes(b"1 1:1\n")
-    assert "can not be" in run("fit", "a.svm.gz")[2]
-    assert "is a folder" in run("fit", str(folder))[2]
+    assert "cannot be" in run("fit", "a.svm.gz")[2]
+    assert "is a directory" in run("fit", str(folder))[2]
     Path("m.model").write_text("svm_type nu_svc\nSV\n")
     assert run("predict", "test.svm", "m.model")[0] == 2
     assert "There is no file none.model" in run("predict", "test.svm", "none.model")[2]

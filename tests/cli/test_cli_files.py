@@ -99,10 +99,10 @@ def test_an_output_is_no_input_and_no_other_output(
         ("fit train.svm --model notes", "notes.meta.json", "companion of a model"),
         ("fit train.svm --json package.json", "package.json", "JSON file"),
         ("search train.svm --report notes.html", "notes.html", "report"),
-        ("predict train.svm m two.svm", "two.svm", "output"),
-        ("predict train.svm m rows.csv", "rows.csv", "output"),
-        ("predict train.svm m image", "image", "output"),
-        ("loo train.svm --output r.json", "r.json", "output"),
+        ("predict train.svm m two.svm", "two.svm", "text output"),
+        ("predict train.svm m rows.csv", "rows.csv", "text output"),
+        ("predict train.svm m image", "image", "text output"),
+        ("loo train.svm --output r.json", "r.json", "text output"),
         ("fit train.svm --scale minmax --save-range two.svm", "two.svm", "range file"),
     ],
 )
@@ -115,7 +115,7 @@ def test_files_of_other_programs_need_force(
     Path("rows.csv").write_text("a,y\n1,0\n")
     Path("image").write_bytes(b"\x89PNG\r\n\x1a\n\0\n")
     errors = refused(made, *arguments.split())
-    assert f"{name} exists and is no {kind} of alphapath" in errors
+    assert f"{name} exists and is not a {kind} of alphapath" in errors
     before = Path(name).read_bytes()
     assert made(*arguments.split(), "--force")[0] == 0
     assert Path(name).read_bytes() != before
@@ -157,7 +157,7 @@ def test_streams_are_told_apart(run: Run, monkeypatch: pytest.MonkeyPatch) -> No
     stdin = SimpleNamespace(buffer=io.BytesIO(Path("queries.svm").read_bytes()))
     monkeypatch.setattr(sys, "stdin", stdin)
     errors = refused(run, "rank", "-", "--valid", "/dev/stdin")
-    assert "standard input can be read only once, and is given twice" in errors
+    assert "standard input can be read only once, but was given twice" in errors
     os.mkfifo("pipe")
     assert "pipe can be read only once" in refused(run, "rank", "pipe", "--valid", "pipe")
     assert "which is the input file" in refused(run, "predict", "pipe", "m", "pipe")
@@ -176,7 +176,7 @@ def test_devices_are_no_files(run: Run) -> None:
     ]
     code, _, errors = run("search", *arguments, "-c", "1", "-g", "0.1", "--scale", "minmax")
     assert code == 0
-    assert "the scaling and the names of the model are not kept" in errors
+    assert "the scaling and the names of the model are not saved" in errors
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
     assert not os.path.exists("/dev/null.meta.json")
 
@@ -186,7 +186,9 @@ def test_what_can_not_be_written_is_said_before_the_work(
 ) -> None:
     monkeypatch.setattr(os, "access", lambda *given, **more: False)
     assert "is read-only" in refused(run, "fit", "train.svm")
-    assert "--save-range needs a scaling" in refused(run, "fit", "train.svm", "--save-range", "r")
+    assert "--save-range requires a scaling" in refused(
+        run, "fit", "train.svm", "--save-range", "r"
+    )
 
 
 def test_a_write_protected_file_stays(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

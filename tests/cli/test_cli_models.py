@@ -126,10 +126,10 @@ def test_columns_are_found_by_their_names(order: Any, iris: Run) -> None:
 
 def test_columns_that_are_missing_or_twice_are_refused(iris: Run) -> None:
     for header, words in (
-        (["a", "b", "c", "y"], "the model was trained on columns that are not here: 'd'"),
-        (["a", "b", "c", "D", "y"], "columns that are not here: 'd'; the file has 'a', 'b'"),
+        (["a", "b", "c", "y"], "the model was trained on columns that are missing here: 'd'"),
+        (["a", "b", "c", "D", "y"], "columns that are missing here: 'd'; the file has 'a', 'b'"),
         (["a", "b", "b", "c", "d", "y"], "'b' is the name of several columns"),
-        (["a", "b", "c", "y", "z"], "are not here: 'd'"),
+        (["a", "b", "c", "y", "z"], "are missing here: 'd'"),
     ):
         write_csv("bad.csv", [*header, "n" * 5000], [[1.0] * (len(header) + 1)])
         code, printed, errors = iris("predict", "bad.csv", "iris.model")
@@ -170,7 +170,7 @@ def test_columns_without_names_are_counted(iris: Run) -> None:
     Path("bare.csv").write_text("1,2,3\n")
     code, _, errors = iris("predict", "bare.csv", "iris.model", "--no-header")
     assert code == 2
-    assert "has 3 columns besides the target, and the model was trained on 4" in errors
+    assert "has 3 columns in addition to the target, and the model was trained on 4" in errors
     Path("wide.svm").write_text("0 1:1 5:2\n")
     assert (
         "has 5 features, and the model was trained on 4"
@@ -290,7 +290,7 @@ def test_a_companion_is_checked_even_if_its_checksum_is_right(iris: Run) -> None
     four = {"low": [0.0] * 4, "high": [1.0] * 4}
     for changes, words in (
         ({"n_features": 0}, "n_features"),
-        ({"n_features": 2, "features": None, "scaling": None}, "speaks of 2 features"),
+        ({"n_features": 2, "features": None, "scaling": None}, "describes 2 features"),
         ({"index_base": True}, "index_base"),
         ({"features": ["a"]}, "features are not 4 names"),
         ({"features": "abcd"}, "features are not 4 names"),
@@ -408,9 +408,9 @@ def test_a_range_file_by_hand(iris: Run) -> None:
     assert Path("out.txt").read_bytes() == right()
     content = Path("r").read_text()
     for text, words in (
-        ("", "ends in the middle"),
-        ("x\n", "ends in the middle"),
-        (content[:-1], "ends in the middle"),
+        ("", "is truncated"),
+        ("x\n", "is truncated"),
+        (content[:-1], "is truncated"),
         ("".join(content.splitlines(keepends=True)[:-1]), "has no range for feature 4"),
         ("x\n-1 1\n", "has no range for feature 1"),
         ("y\n-1 1\n0 1\n" + content, "line 1: it also scales targets"),
@@ -423,7 +423,7 @@ def test_a_range_file_by_hand(iris: Run) -> None:
         (content + "5 nan 1\n", "the values of feature 5"),
         (content + "5 1 1\n", "the first must be below the second"),
         (content + "5 -1e300 1e300\n", "both within 1e+150"),
-        (content.replace("-1 1", "0 4.9e-324"), "cannot be told apart"),
+        (content.replace("-1 1", "0 4.9e-324"), "cannot be distinguished"),
         (content + "5 0 \u2028 1\n", "is not of the form index minimum maximum"),
         (content + "99999999999 0 1\n", "is not of the form index minimum maximum"),
     ):

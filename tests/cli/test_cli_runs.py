@@ -119,9 +119,10 @@ def test_what_can_not_be_written_is_said_before_the_work(run: Run) -> None:
     ):
         code, printed, errors = run(*arguments)
         assert (code, printed) == (2, "")
-        assert errors.startswith("alphapath: There is no folder none, in which ")
+        assert errors.startswith("alphapath: Cannot write ")
+        assert "directory none does not exist" in errors
     Path("full").mkdir()
-    assert "full is a folder" in run("cv", "--json", "full")[2]
+    assert "full is a directory" in run("cv", "--json", "full")[2]
 
 
 def test_the_program_alone_shows_its_commands(run: Run) -> None:
@@ -144,7 +145,7 @@ def test_a_file_without_a_header(run: Run) -> None:
     code, _, errors = run("fit", "bare.csv", "--target", "3")
     assert code == 2
     assert "line 1:" in errors
-    assert "give --no-header" in errors
+    assert "pass --no-header" in errors
     assert run("fit", "bare.csv", "--no-header", "--target", "3", "--model", "m")[0] == 0
     code, printed, errors = run("predict", "bare.csv", "m", "--no-header", "--target", "3")
     assert code == 0

@@ -142,8 +142,11 @@ def test_the_path_of_a_regression(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["path", "train.svm"], "train has 3 classes; a path is followed for two"),
-        (["search", "train.svm", "--path"], "train has 3 classes; a path is followed for two"),
+        (["path", "train.svm"], "train has 3 classes; a path can be followed for two classes only"),
+        (
+            ["search", "train.svm", "--path"],
+            "train has 3 classes; a path can be followed for two classes only",
+        ),
         (["path", "two.svm", "--along", "lambda", "-t", "poly"], "not c-svc with poly"),
         (["path", "two.svm", "--along", "lambda", "--most", "3"], "--most is for --along C"),
         (["path", "two.svm", "--least", "8", "--most", "3"], "C_m"),
@@ -212,7 +215,9 @@ def test_targets_like_those_of_a_regression_are_told_of(run: Run) -> None:
     X = np.arange(60.0)[:, None]
     dump_svmlight_file(X, np.arange(60) // 2 + 100, "many.svm", zero_based=False)
     errors = run("fit", "many.svm")[2]
-    assert "30 different values in 60 rows, each taken as a class; for regression give -s" in errors
+    assert (
+        "30 different values in 60 rows, each taken as a class; for regression, pass -s" in errors
+    )
     assert "different values" not in run("fit", "many.svm", "-s", "3")[2]
     Path("many.csv").write_text("a,y\n" + "".join(f"{k},{k // 2}.0\n" for k in range(60)))
     assert "30 different values in 60 rows" in run("fit", "many.csv")[2]
@@ -224,7 +229,7 @@ def test_a_report_is_made_again(run: Run) -> None:
     assert run("report", "r.json", "--output", "again.html")[0] == 0
     assert Path("again.html").read_text(encoding="utf-8") == first
     Path("bad.json").write_text('{\n"a": }')
-    assert "bad.json, line 2: this is no JSON" in run("report", "bad.json")[2]
+    assert "bad.json, line 2: this is not JSON" in run("report", "bad.json")[2]
     Path("bad.json").write_text("[]")
     assert "does not hold the results" in run("report", "bad.json")[2]
 

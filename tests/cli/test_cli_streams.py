@@ -122,7 +122,7 @@ def test_what_is_wrong_in_a_stream_is_one_sentence(
     for content, words in (
         (b"", "standard input, line 1: the file is empty"),
         (b"1 1:1\n-1 2:x\n", "standard input, line 2: 'x' is not a finite number"),
-        (gzip.compress(b"1 1:1\n" * 9)[:-12], "standard input can not be unpacked"),
+        (gzip.compress(b"1 1:1\n" * 9)[:-12], "standard input cannot be unpacked"),
     ):
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
         code, printed, errors = run("fit", "-")

@@ -83,7 +83,7 @@ def test_damaged_archives_are_named(capsys: Any) -> None:
                 assert f"alphapath: {name}" in capsys.readouterr().err
         for content in (whole[:-1], whole + b"more", whole + whole[:-9], whole + b"\x01" + whole):
             write(name, content)
-            assert "can not be unpacked" in refusal(capsys, "fit", name)
+            assert "cannot be unpacked" in refusal(capsys, "fit", name)
         main(["fit", write("x.svm", 2 * ROWS), "-g", "0.5", "--model", "right.model"])
         write(name, whole + whole)
         assert main(["fit", name, "-g", "0.5", "--model", "own.model"]) == 0

@@ -95,7 +95,7 @@ def test_commands_take_them(tmp_path: Path, capsys: Any) -> None:
 
 @pytest.mark.parametrize(
     ("words", "reason"),
-    [(["fit", "--scale", "minmax"], "--scale minmax keeps"), (["rank"], "linear kernel")],
+    [(["fit", "--scale", "minmax"], "--scale minmax stores"), (["rank"], "linear kernel")],
 )
 def test_what_needs_a_number_for_each_feature_is_refused(
     words: list[str], reason: str, tmp_path: Path, capsys: Any, monkeypatch: Any
@@ -120,6 +120,6 @@ def test_no_memory_is_a_sentence(text: str, tmp_path: Path, capsys: Any, monkeyp
     assert main(["fit", str(tmp_path)]) == 2
     said = capsys.readouterr().err
     assert said.startswith("alphapath: There is not enough memory for this")
-    assert said.endswith("; take fewer rows or features.\n")
+    assert said.endswith("; use fewer rows or features.\n")
     assert ("GiB" in text) == ("GiB" in said)
     assert "bad_alloc" not in said

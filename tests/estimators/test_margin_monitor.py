@@ -53,7 +53,7 @@ def test_predictions_of_a_kernel_classifier(kernel) -> None:
     assert monitor.n_pruned > 0.8 * (monitor.n_pruned + monitor.n_examined)
     with pytest.raises(ValueError, match="coef has 3 values; there are 30 vectors"):
         monitor.predict(np.ones(3))
-    with pytest.raises(ValueError, match="can not be moved"):
+    with pytest.raises(ValueError, match="cannot be moved"):
         monitor.move_data(X, 0.1)
     with pytest.raises(ValueError, match="given together"):
         MarginMonitor(X, np.ones(800), kernel=kernel)

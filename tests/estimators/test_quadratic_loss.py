@@ -145,3 +145,14 @@ def test_bad_targets_are_named() -> None:
         QuadraticLossSVC().fit(X, y, sample_weight=(y > 0).astype(float))
     with pytest.raises(ValueError, match="rho positive"):
         QuadraticLossSVC(loss=(0.0, 1.0)).fit(X, y)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_shares_of_merged_rows_at_their_bounds_are_certified_as_bounded(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-1, 2, (26, 3)).astype(float)  # 27 different rows: many are equal
+    y, weights = rng.choice([-1, 1], 26), rng.uniform(0.0, 2.0, 26)
+    kernel = {"kernel": "poly", "degree": 4, "coef0": 1.0}
+    model = QuadraticLossSVC(lam=18.236, loss=(0.5, 1e-3), **kernel)
+    model.fit(X, y, sample_weight=weights)
+    assert model.certify(X, y, weights).is_optimal(1e-9)

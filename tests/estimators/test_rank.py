@@ -17,7 +17,8 @@ from sklearn.svm import LinearSVC
 
 from alphapath import Problem, RankSVM, Status, certify, ndcg
 from alphapath.errors import SolverMismatch
-from alphapath.kernels import KernelStore, LinearRows, PairView, Precomputed, pairs_within
+from alphapath.kernels import KernelStore, PairView, Precomputed, pairs_within
+from alphapath.kernels.pair_differences import LinearRows
 from alphapath.solvers import coordinate
 from alphapath.solvers import ranking as pairs
 from oracles import MatrixView, solve_by_qp

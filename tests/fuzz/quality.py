@@ -36,7 +36,8 @@ class Dual:
 
     `error` is that of a kernel value in units of eps; `coarse` is what a unit of |beta| adds to
     the rounding of all slopes, in units of eps, where K is made of larger values (differences of
-    pairs).
+    pairs). `made_of` is the largest of the values that a solver makes K of where those may be much
+    larger; a solution is judged without it, and only what is not called solved is excused by it.
     """
 
     K: LongArray
@@ -48,6 +49,7 @@ class Dual:
     ridge: FloatArray | None = None
     error: float = 8.0
     coarse: float = 0.0
+    made_of: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,8 @@ def pair_dual(case: Case, pairs: IntArray, weights: FloatArray) -> tuple[Dual, L
     coarse = 4.0 * error * float(np.abs(centred).max())
     ones = np.ones(len(pairs))
     dual = Dual(K_pairs, ones, 0.0 * ones, weights, total=None, error=error, coarse=coarse)
-    return dual, K
+    # Descent over pairs may come to a stop anywhere where a kernel is ill conditioned.
+    return replace(dual, made_of=np.inf), K
 
 
 def order_pairs(case: Case, model: Any) -> IntArray:
@@ -148,7 +149,7 @@ def check_fit(rng: Generator, case: Case) -> str | None:
         raise CaseError(f"n_pairs_ is {model.n_pairs_}, there are {len(pairs)}")
     dual, K = pair_dual(case, pairs, case.weigh(pairs, case.pair_weights, rows.C))
     beta = np.asarray(model.pair_coef_)
-    found = fits.judge(model, rows, dual, beta, 0.0, None)
+    found = fits.judge(model, rows, dual, beta, 0.0, 0)
     room = score_rounding(case, K, beta)
     certificate = model.certify(rows.X, case.relevance, **case.told, **weights)
     # It is made of rows as they are given, about no mean.
@@ -217,12 +218,14 @@ def ndcg_by_hand(
 
 
 def is_order_sure(case: Case, scores: FloatArray, room: float) -> bool:
-    """Whether no two scores of a query are so near that rounding tells a tie from none."""
+    """Whether no two rows of a query, if not equal, are so near that rounding tells who ties."""
+    ids = np.unique(case.rows.values, axis=0, return_inverse=True)[1].ravel()
     for query in np.unique(case.queries):
-        own = np.sort(scores[case.queries == query])
-        gaps = np.diff(own)
-        width = TIE_SHARE * float(np.abs(own).max())
-        near = (gaps > 0.0) & (gaps < max(TIE_ROOM * width, 4.0 * room))
+        rows = np.flatnonzero(case.queries == query)
+        rows = rows[np.argsort(scores[rows], kind="stable")]
+        gaps, is_other = np.diff(scores[rows]), np.diff(ids[rows]) != 0
+        width = TIE_SHARE * float(np.abs(scores[rows]).max())
+        near = is_other & (gaps < max(TIE_ROOM * width, 4.0 * room))
         if near.any():
             return False
     return True

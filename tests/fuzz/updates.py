@@ -44,14 +44,16 @@ class Case:
 
     def duals(self) -> Iterator[tuple[NDArray[np.intp], Dual]]:
         """Members and problem of every beta."""
-        own, K = self.own, self.K[np.ix_(self.present, self.present)]
-        error = self.error
+        own, K, error = self.own, self.K[np.ix_(self.present, self.present)], self.error
         if hasattr(self.model, "epsilon"):
-            return iter(
-                [(np.arange(own.n), models.regression_dual(own, K, error, self.model.epsilon))]
-            )
-        weight, classes = self.model.class_weight, self.model.classes_
-        return models.class_duals(own, K, error, weight, classes)
+            dual = models.regression_dual(own, K, error, self.model.epsilon)
+            found = iter([(np.arange(own.n), dual)])
+        else:
+            weight, classes = self.model.class_weight, self.model.classes_
+            found = models.class_duals(own, K, error, weight, classes)
+        # Kernel values are kept about one of the first rows, which may be gone.
+        largest = float(np.abs(self.K).max())
+        return ((members, replace(dual, made_of=largest)) for members, dual in found)
 
     @property
     def error(self) -> float:
@@ -77,7 +79,8 @@ def run_case(seed: int) -> str | None:
     if rows.kernel.name == "precomputed":
         return check_precomputed(model, rows)
     case = begin(rng, rows, model)
-    check(case)
+    if model.fit_status_ != 1:
+        check(case)
     for _ in range(int(rng.integers(1, 5))):
         change(rng, case)
         check(case)
@@ -102,6 +105,7 @@ def make_problem(rng: Generator) -> tuple[Rows, Any]:
         rows = data.make_set(rng, "numbers", n=(4, 40))
         epsilon = float(data.pick(rng, [0.1, 0.0, 0.5, 1e-6, 10.0]))
         model = SVR(C=rows.C, tol=rows.tol, epsilon=epsilon, **rows.kernel.parameters)
+    model.set_params(max_iter=MOST_STEPS)  # of fits, whose own fuzzer has those that take more
     if rng.random() < 0.25:
         model.set_params(window=int(rng.integers(1, rows.n + 1)))
     return rows, model
@@ -226,19 +230,22 @@ def check_refusal(rng: Generator, case: Case) -> None:
 
 def check(case: Case) -> None:
     """The model is that of the rows that are left, and says so."""
-    for number, (dual, values, found) in enumerate(judge(case)):
+    for number, (dual, values, found, lost) in enumerate(judge(case)):
         if dual is None:
             continue
         fits.check_info(case.model, number, found)
         fits.check_values(values, found)
         room = EXACT * max(1.0, float(np.abs(dual.targets).max()))
-        room += float(np.atleast_1d(case.model.kkt_violation_)[number])
+        room += float(np.atleast_1d(case.model.kkt_violation_)[number]) + lost
         check_bias(float(case.model.intercept_[number]), found, room)
     certify(case)
 
 
-def judge(case: Case) -> Iterator[tuple[Any, Any, Any]]:
-    """(problem, decision values, quality) of every problem; None for one without any row."""
+def judge(case: Case) -> Iterator[tuple[Any, Any, Any, float]]:
+    """(problem, decision values, quality, rounding of values about a far origin) of every problem.
+
+    None for a problem without any row.
+    """
     model, own = case.model, case.own
     if model.shape_fit_ != own.values.shape:
         raise CaseError(f"shape_fit_ is {model.shape_fit_} instead of {own.values.shape}")
@@ -249,10 +256,11 @@ def judge(case: Case) -> Iterator[tuple[Any, Any, Any]]:
         if np.delete(beta, members).any():
             raise CaseError(f"problem {number} has a beta on a row of another class")
         if members.size == 0:
-            yield None, None, None
+            yield None, None, None, 0.0
             continue
         found = fits.judge(model, own, dual, beta[members], bias, number)
-        yield dual, values[members, number], found
+        lost = quality.EPS * dual.made_of * float(np.linalg.norm(beta))
+        yield dual, values[members, number], found, lost
 
 
 def values_of(model: Any, X: Any) -> FloatArray:
@@ -282,8 +290,10 @@ def certify(case: Case) -> None:
         certificates = fits.as_list(case.model.certify(own.X, own.y, own.weights))
     except Exception as error:
         models.refuse(error)
-    for certificate, (_, _, found) in zip(certificates, judge(case), strict=True):
-        fits.compare_certificate(certificate, found)
+    for certificate, (_, _, found, lost) in zip(certificates, judge(case), strict=True):
+        # A certificate in double of what nobody can compute in double says nothing.
+        if lost <= 1.0:
+            fits.compare_certificate(certificate, found)
 
 
 def compare_fresh(case: Case) -> None:
@@ -298,8 +308,7 @@ def compare_fresh(case: Case) -> None:
     if case.lacks_classes or not case.rows.kernel.is_convex:
         return
     own = case.own
-    # Problems that take more steps, where rounding is beyond all tolerances, are for `fits`.
-    fresh = clone(case.model).set_params(window=None, max_iter=MOST_STEPS)
+    fresh = clone(case.model).set_params(window=None)
     if isinstance(case.rows.kernel.gamma, str) and not callable(case.rows.kernel.name):
         fresh.set_params(gamma=case.gamma)
     with quiet():
@@ -310,7 +319,7 @@ def compare_fresh(case: Case) -> None:
     if fresh.fit_status_ == 1:
         return
     pairs = zip(judge(case), judge(replace(case, model=fresh)), strict=True)
-    for number, ((dual, values, found), (_, expected, theirs)) in enumerate(pairs):
+    for number, ((dual, values, found, _), (_, expected, theirs, _)) in enumerate(pairs):
         room = np.sqrt(2.0 * np.maximum(np.diag(dual.K).astype(float), 0.0))
         within = room * (np.sqrt(max(found.gap, 0.0)) + np.sqrt(max(theirs.gap, 0.0)))
         within += 2.0 * (found.floor + theirs.floor)

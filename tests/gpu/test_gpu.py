@@ -56,7 +56,7 @@ class TestMatrix:
             )
 
     def test_a_given_matrix_is_refused(self):
-        with pytest.raises(KernelError, match="'precomputed' can not be computed on a device"):
+        with pytest.raises(KernelError, match="'precomputed' cannot be computed on a device"):
             make_store(np.eye(5), "numpy").view(Precomputed())
 
     def test_too_little_memory_is_said(self):

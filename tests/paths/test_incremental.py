@@ -19,7 +19,8 @@ from alphapath import SVC, SVR, Status, certify
 from alphapath.errors import KernelError
 from alphapath.kernels import KernelStore, Linear, Poly, Rbf, Sigmoid
 from alphapath.kernels.growing import GrowingView
-from alphapath.paths import Change, Terms, Updater, polish
+from alphapath.paths import Change, polish
+from alphapath.paths.incremental import Terms, Updater
 from alphapath.problem import Problem
 from alphapath.solvers import smo
 from datasets import CLASSIFICATION
@@ -113,6 +114,7 @@ def run_sequence(seed: int, kind: str, is_svr: bool, kernel: str, C: float) -> N
 )
 @example(seed=17620, kind="grid", is_svr=True, kernel="poly", C=1000.0)  # few digits
 @example(seed=19799, kind="normal", is_svr=False, kernel="linear", C=1.0)  # all are bounded
+@example(seed=361411, kind="grid", is_svr=False, kernel="linear", C=1000.0)  # one feature
 def test_random_sequences_equal_fresh_fits(
     seed: int, kind: str, is_svr: bool, kernel: str, C: float
 ) -> None:
@@ -266,7 +268,7 @@ def test_bad_input_leaves_the_model_as_it_was() -> None:
         model.forget(np.arange(100))
     with pytest.raises(ValueError, match="features"):
         model.partial_fit(X[:1, :3], y[:1])
-    with pytest.raises(ValueError, match="begun with"):
+    with pytest.raises(ValueError, match="started with"):
         model.partial_fit(X[:2], y[:2], classes=[0, 1, 2])
     np.testing.assert_array_equal(model.decision_function(X), before)
     check_equals_fresh(model, X[two], y[two])

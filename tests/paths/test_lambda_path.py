@@ -391,3 +391,17 @@ def test_every_lambda_is_optimal_on_real_data(loss: str) -> None:
     for lam in [*path.breakpoints_[::10], *random_lambdas(path, 40)]:
         solution = path.at(lam)
         assert certify(solution.problem, solution.beta).is_optimal(1e-8)
+
+
+def test_values_between_the_ends_of_pieces_are_those_of_the_solution() -> None:
+    """Rows far from the origin, without a bias: fractions lose digits between their ends."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(14, 8)) + 1065.0
+    X[[8, 10]], y = X[[3, 6]], rng.permutation(np.repeat([0, 1], 7))
+    weights = np.where(rng.random(14) < 0.4, 0.01, 1.0)
+    path = lambda_path(X, y, kernel="linear", rho=0.5, h=0.5, sample_weight=weights, lam_to=1e-5)
+    for lam in np.exp(rng.uniform(np.log(2e-5), np.log(1.0), 20)):
+        solution = path.at(float(lam))
+        f = solution.gradient - solution.problem.ridges * solution.beta + solution.problem.targets
+        found = path.decision_function(X, float(lam))
+        np.testing.assert_allclose(found, f, rtol=0, atol=1e-4 * (1.0 + np.abs(f).max()))

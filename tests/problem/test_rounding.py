@@ -136,3 +136,29 @@ def test_a_sum_that_changes_by_little_is_felt_where_betas_are_large(seed):
         if found["status"][h] == Status.SOLVED:
             fitted = found["estimator"][h]
             assert fitted.certify(X[train], y[train]).kkt_violation <= 10.0 * TOL
+
+
+def test_targets_with_a_large_common_part_are_solved_as_they_are() -> None:
+    """A cold solve that climbs from tiny boxes multiplies the rounding of targets."""
+    X = np.array(
+        [
+            [1255.742919921875, 0.00144202285446, 0.882601818],
+            [-429.765533447, 0.00090716267, 0.171277672],
+        ]
+    )
+    X = np.vstack([X, [-963.312377929, 0.00180226727, 0.0165746771]])
+    y = np.array([1000000.7234952509, 999999.964558061, 999997.8607626881])
+    for C in (16.0, 64.0, 512.0):
+        model = SVR(C=C, epsilon=0.0, kernel="linear", tol=1e-5).fit(X, y)
+        assert model.certify(X, y).kkt_violation <= model.kkt_violation_ + 1e-6
+
+
+def test_a_free_set_without_a_direction_is_left() -> None:
+    """Rows that depend on one another: numbers that are none stayed in the gradient."""
+    X = [-1, 2, -2, 2, 0, 1, -1, -1, 2, 1, -1, 1, 0, -1, 1, -1, -2, -1, -1, -1, -1, 1, 0, 1, 2, -2]
+    X += [2, 0, 0, -1, 0, 2, 0, -1, -1, 1, -1, 0]
+    y = [-1, -1, 1, 1, 1, 1, 1, -1, 1, -1, 1, 1, -1, -1, 1, -1, -1, -1, -1, 1, 1, 1, 1, 1, -1, -1]
+    y += [1, 1, 1, 1, -1, 1, -1, 1, -1, -1, 1, -1]
+    rows = np.array(X, dtype=float)[:, None]
+    model = SVC(C=512.0, kernel="linear", tol=1e-8).fit(rows, y)
+    assert model.certify(rows, y).is_optimal(1e-7)

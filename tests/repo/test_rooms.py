@@ -56,10 +56,10 @@ ROOMS = {
         ("numpy", "scipy"),
         banned_arguments=("y", "labels", "C", "cv", "fold", "folds", "class_weight"),
     ),
-    "seeds": Room(("seeds",), (*PROBLEM, "kernels"), ("numpy", "scipy")),
+    "seeds": Room(("seeds",), SOLVING, ("numpy", "scipy")),
     "gpu": Room(
         ("gpu",),
-        (*PROBLEM, "kernels"),
+        SOLVING,
         ("numpy", "scipy", "cupy", "cupyx"),
         banned_arguments=("y", "cv", "fold", "folds", "scoring"),
     ),
@@ -81,7 +81,7 @@ ROOMS = {
     # As in scikit-learn, a display may ask for the cross-validation that it draws.
     "report": Room(
         ("report",),
-        (*PROBLEM, "search", "paths", "model_selection"),
+        (*PROBLEM, "seeds", "search", "paths", "model_selection"),
         ("numpy", "matplotlib", "sklearn", "rich"),
     ),
     "command": Room(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -172,6 +173,24 @@ def test_what_the_time_limit_cuts_is_missing_on_threads() -> None:
     )
     assert len(found) < 12
     assert not found.is_interrupted
+
+
+def test_decision_values_are_those_of_the_steps_that_were_solved() -> None:
+    problem = a_problem(10.0)
+    steps = Steps(np.zeros(3, dtype=int), np.ones(3), np.full(3, -1), ["cold"] * 3)
+    weights = fold_weights(problem, 1)
+    all_steps = solve_sequence(problem, weights, steps, limits=Limits())
+    for n_solved in range(3):
+        columns = {name: column[:n_solved] for name, column in all_steps.columns.items()}
+        found = replace(all_steps, columns=columns)
+        assert len(found) == n_solved
+        values = found.decision_values
+        assert values.shape == (n_solved, problem.n)
+        assert np.array_equal(values, all_steps.decision_values[:n_solved])
+    cut = solve_sequence(problem, weights, steps, limits=Limits(), total_time_limit=1e-9)
+    assert len(cut) == 0
+    assert cut.decision_values.shape == (0, problem.n)
+    assert cut.values_of_parts(np.empty(0, dtype=int), [], slice(None)).shape == (0,)
 
 
 def test_what_the_time_limit_cuts_is_missing() -> None:

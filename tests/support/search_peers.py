@@ -5,13 +5,11 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-from sklearn import svm
 from sklearn.model_selection import (
     GridSearchCV,
 )
 from sklearn.pipeline import Pipeline
 
-from alphapath import SVC, SVR, OneClassSVM
 from alphapath.model_selection import SVMSearchCV
 from datasets import CLASSIFICATION
 
@@ -62,9 +60,10 @@ def as_peer(estimator):
     if isinstance(estimator, Pipeline):
         *head, (name, last) = estimator.steps
         return Pipeline([*head, (name, as_peer(last))])
-    kind = {SVC: svm.SVC, SVR: svm.SVR, OneClassSVM: svm.OneClassSVM}.get(type(estimator))
-    if kind is None:
+    declaration = getattr(estimator, "_declaration", None)
+    if declaration is None or declaration.family != "dual":
         return estimator
+    kind = declaration.peer
     params = estimator.get_params(deep=False)
     known = kind().get_params(deep=False)
     return kind(**{k: v for k, v in params.items() if k in known})

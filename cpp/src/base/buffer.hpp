@@ -18,9 +18,10 @@ inline std::size_t padded(std::size_t n) {
 void* allocate_aligned(std::size_t bytes);
 void release_aligned(void* memory, std::size_t bytes);
 
-/// Whether the first touch of so many bytes takes so long that a matrix of which one solve may need
-/// a part is better made row by row. On a virtual machine whose host has yet to find the memory it
-/// takes seconds a gigabyte, elsewhere hundredths. Never for less than `smallest_deferred`.
+/// Whether the first touch of this many bytes takes so long that a matrix of which one solve may
+/// need a part is better made row by row. On a virtual machine whose host has yet to find the
+/// memory it takes seconds a gigabyte, elsewhere hundredths. Never for less than
+/// `smallest_deferred`.
 bool is_touch_slow(std::size_t bytes);
 inline constexpr std::size_t smallest_deferred = std::size_t{1} << 30;
 

@@ -1,12 +1,12 @@
-// The box problem by a guess of who is free, from the solution of a problem that is near.
+// The box problem by a guess of the free set, from the solution of a nearby problem.
 //
 //   minimise 1/2 beta'K beta - r'beta,  lower <= beta <= upper,  sum(beta) = total
 //
 // The members M are those taken to be free. One linear system gives their betas and the bias while
 // all others stay at their bounds; members that would leave the box go to its end, those first that
-// would meet it first, until all are inside. Then whoever at a bound has a slope that points inside
+// would meet it first, until all are inside. Then an instance at a bound whose slope points inside
 // becomes a member, goes straight to the other bound where the box is too narrow for what its slope
-// asks for, or stays where others will answer for it. Where nobody is left to
+// asks for, or stays where others will answer for it. If no instance is left to
 // change, beta is optimal to rounding. The factor of the members' block is kept from one guess to
 // the next, and from one problem to the next. (After the primal-dual active set strategy, M.
 // Bergounioux, K. Ito, K. Kunisch 1999, and the inner loop of C. Lawson and R. Hanson 1974.) It
@@ -49,7 +49,7 @@ private:
   /// A member whose pivot, relative to its diagonal, is below this depends on the others.
   static constexpr double least_pivot = 1e-11;
 
-  /// Somebody at a bound whose slope points inside.
+  /// An instance at a bound whose slope points inside.
   struct Candidate {
     double slope;
     std::uint32_t instance;
@@ -95,7 +95,7 @@ private:
   MarginSetFactor factor_;
   std::vector<std::uint32_t> members_;
   std::vector<char> is_member_, has_flipped_;
-  // One value a member.
+  // One value per member.
   std::vector<double> slopes_, step_, column_, columns_;
   std::vector<double> row_; // the last one read
   std::vector<char> leaves_;

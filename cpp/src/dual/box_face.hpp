@@ -30,7 +30,7 @@ public:
   void project(std::span<double> x) const;
 
   /// Moves along d by at most `limit` and puts the member that blocks exactly on its bound.
-  /// Returns its position, or size() where nobody blocks, and the step.
+  /// Returns its position, or size() if no member blocks, and the step.
   std::pair<std::size_t, double> step(std::span<const double> d, double limit);
 
   /// Leaves member p where it is from now on. False where too few are left to move.

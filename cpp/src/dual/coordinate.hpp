@@ -5,7 +5,7 @@
 //   repeat  i = argmax of the decrease a step in beta_i alone can bring
 //           beta_i <- clip(beta_i - g_i / (K_ii + D_ii)),  g += step K_i
 //
-// One pass a step: the update of g and the search for the next i are fused. All in double; the
+// One pass per step: the update of g and the search for the next i are fused. All in double; the
 // kernel's offsets are added on the fly, since without the equality they do not cancel.
 #pragma once
 
@@ -27,7 +27,7 @@ public:
   Coordinate(const BoxProblem& problem, const std::optional<StartPoint>& start,
              const SolveOptions& options);
 
-  /// From here on D = factor * problem.ridge; on entry and exit gradient = (K + D) beta - r.
+  /// From now on, D = factor * problem.ridge; on entry and exit gradient = (K + D) beta - r.
   void set_ridge_factor(double factor);
 
   /// Descends until the rule of the options holds: the KKT violation, or the feasibility gap, in

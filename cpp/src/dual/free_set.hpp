@@ -27,7 +27,7 @@ public:
     return 5000 + 0.25 * m * (static_cast<double>(n) + n_expected_hits * m);
   }
 
-  /// Whether a factor of that many members is small, or fits into the memory a solver may use.
+  /// Whether a factor of this many members is small, or fits into the memory a solver may use.
   static bool fits(std::size_t n_free, std::size_t memory_limit) {
     constexpr double always = 64e6;
     return FreeSetFactor::bytes_for(n_free) <= std::max(always, static_cast<double>(memory_limit));
@@ -37,7 +37,7 @@ public:
   /// choice is the same on every run).
   double estimate_cost(const std::vector<std::uint32_t>& free, double n_expected_hits);
 
-  /// Begins without a factor.
+  /// Starts without a factor.
   void clear() {
     withdraw_offer();
     factor_.copy_from(FreeSetFactor(kernel_));

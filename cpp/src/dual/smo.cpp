@@ -223,7 +223,10 @@ template <class T> bool Smo<T>::try_free_set() {
   const int n_hits =
       state_.workspace.free_set.minimise(state_.problem, free, slopes, state_.beta, state_.watch);
   bool is_better = false;
-  if (n_hits >= 0) {
+  // A factor of rows that depend on one another may lead nowhere: no slope may see that.
+  const bool is_finite = std::all_of(state_.beta.begin(), state_.beta.end(),
+                                     [](double b) { return std::isfinite(b); });
+  if (n_hits >= 0 && is_finite) {
     ++state_.result.n_free_set_solves;
     state_.result.n_bound_hits += n_hits;
     state_.restore_sum();

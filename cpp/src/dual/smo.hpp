@@ -4,7 +4,7 @@
 //           j = argmax over falling slopes of (slope_j - slope_i)^2 / curvature   (second order)
 //           move beta_i up and beta_j down by the same amount, to the minimum or the first bound
 //
-// Two passes over contiguous memory an iteration: one updates g and picks the next i, one picks j.
+// Two passes over contiguous memory per iteration: one updates g and picks the next i, one picks j.
 // On entry and exit of every public function the state's beta is feasible.
 #pragma once
 

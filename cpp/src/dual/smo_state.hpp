@@ -1,4 +1,4 @@
-// What an SMO run carries in double precision, whatever it iterates in.
+// The state of an SMO run in double precision, whatever it iterates in.
 #pragma once
 
 #include "base/interrupt.hpp"
@@ -25,10 +25,10 @@ public:
 
   /// Brings `gradient` up to date with beta, by the rows of the instances that changed.
   void refresh();
-  /// Gives what rounding took from the sum back to the free instances with the most room.
+  /// Restores what rounding took from the sum at the free instances with the most room.
   void restore_sum();
-  /// Brings the sum to its total by the moves that cost the objective least: whoever has the most
-  /// favourable slope goes to its bound, and so on. Keeps the gradient up to date.
+  /// Brings the sum to its total by the moves that cost the objective least: the instance with the
+  /// most favourable slope goes to its bound, and so on. Keeps the gradient up to date.
   void restore_sum_greedily();
   /// Puts what only rounding keeps off a bound on it. Returns whether any moved.
   bool snap_to_bounds();

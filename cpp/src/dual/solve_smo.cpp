@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -16,6 +17,16 @@ constexpr double finest_float32_tol = 1e-4;
 constexpr double stage_tol = 0.1; // slopes of a stage on the way up need not be closer
 constexpr std::int64_t patience =
     20; // iterations an instance before a cold solve turns to climbing
+
+// Of the tolerance, what rounding may take.
+constexpr double felt_share = 0.01;
+
+double rounding_of_targets(const BoxProblem& problem) {
+  double largest = 0;
+  for (const double target : problem.targets)
+    largest = std::max(largest, std::abs(target));
+  return std::numeric_limits<double>::epsilon() * largest;
+}
 
 bool is_at_zero(const std::optional<StartPoint>& start) {
   return !start ||
@@ -146,6 +157,11 @@ SolveResult climb(const BoxProblem& problem, std::vector<double> shares,
     }
     if (s > 0) {
       scale_start(problem, shares[s - 1], shares[s], last.beta, last.gradient);
+      // Every stage has multiplied the rounding of targets that the gradient had. Where that of
+      // kernel values is beyond the tolerance, no other gradient is worth more.
+      if (is_final && shares[0] * felt_share * options.tol < rounding_of_targets(problem) &&
+          slope_rounding(problem.kernel, last.beta, true) <= options.tol)
+        last.gradient.clear();
       start = StartPoint{last.beta, last.gradient};
     }
     SolveOptions stage_options = remaining(options, last, watch);

@@ -1,4 +1,5 @@
-// What outlives one solve on a kernel: the factor of the free set, and rows copied for iterating.
+// The state that outlives one solve on a kernel: the factor of the free set, and rows copied for
+// iterating.
 #pragma once
 
 #include "dual/free_set.hpp"
@@ -19,7 +20,7 @@ class Workspace {
 public:
   explicit Workspace(const KernelRows& kernel) : free_set(kernel), kernel_(kernel) {}
 
-  /// Rows of `members`; those already copied are there again if the last call asked for the same.
+  /// Rows of `members`; rows already copied are reused if the last call asked for the same.
   template <class T>
   WorkingRows<T>& rows(const std::vector<std::uint32_t>& members, std::size_t copy_limit) {
     return renew(std::get<Held<T>>(rows_), members, copy_limit);

@@ -44,7 +44,7 @@ public:
   /// them may be dependent, and set_members must follow before anything is solved.
   void remove(std::span<const std::size_t> positions);
 
-  /// Members taken out since the factor was last made anew: rounding grows with them.
+  /// Members removed since the factor was last recomputed: rounding grows with them.
   std::size_t n_removed() const { return n_removed_; }
 
   /// A^-1 1 and its sum.

@@ -1,4 +1,4 @@
-// Kernel values from a matrix that is there already: given by the user, or kept products.
+// Kernel values from an existing matrix: given by the user, or cached products.
 #pragma once
 
 #include "kernel/centring.hpp"

@@ -97,8 +97,9 @@ public:
   Followers(PathWalker& all, std::vector<std::int8_t>& is_near, FollowerMemory& memory)
       : all_(all), is_near_(is_near), memory_(memory) {}
 
-  /// Whether nobody left its interval on a part that was recorded from `begin` on. If so, `far_e`
-  /// are the residuals at its end, rates are those towards it, and scores are summed along it.
+  /// Whether no instance left its interval on a part that was recorded from `begin` on. If so,
+  /// `far_e` are the residuals at its end, rates are those towards it, and scores are summed along
+  /// it.
   bool follow(const PathWalker& part, const PieceCounts& begin, AlignedVector<double>& far_e);
 
 private:

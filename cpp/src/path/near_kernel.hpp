@@ -40,7 +40,7 @@ public:
         diagonal_[k] = all.diagonal()[which_[k]];
   }
 
-  /// Room for the rows of so many members, and for those that a part may ask for.
+  /// Room for the rows of this many members, and for those that a part may ask for.
   void reserve(std::size_t n_members) {
     const std::size_t needed = n_members * first_hidden_ + 2 * (max_turns + 1) * stride();
     if (memory_.size() < needed)

@@ -18,7 +18,7 @@ public:
   /// Takes note of a rate; returns what it adds to the present one, which is still to go into h.
   double count(std::size_t i, double to);
   void add(const KernelRows& kernel, std::size_t i, double change);
-  /// Where nobody moves, h is 0 exactly, not to rounding. Returns whether that is so.
+  /// If no instance moves, h is 0 exactly, not to rounding. Returns whether that is so.
   bool stand_still();
   /// h = K rates; kept up to date by `add`, whose rounding adds up.
   void multiply(const KernelRows& kernel);

@@ -21,7 +21,7 @@ enum class Place : std::int8_t {
   margin = 1,  // beta between its bounds, its residual on the margin
   above = 2,   // beta at the upper bound
   below = 3,   // beta at the lower bound
-  driven = 4,  // beta moves as it is told
+  driven = 4,  // beta is moved by the caller
   absent = 5   // weight 0 for good: no condition holds
 };
 
@@ -31,7 +31,7 @@ enum class PathStatus {
   time_limit = 2,
   interrupted = 3,
   not_definite = 4, // a pivot that only a kernel that is not positive semi-definite gives
-  unbounded = 5     // the sum can not be kept: nobody is left to move
+  unbounded = 5     // the sum cannot be kept: no instance can move
 };
 
 struct PathCounts {
@@ -63,8 +63,8 @@ struct PathPieces {
     return {static_cast<std::size_t>(first[piece]),
             piece + 1 < first.size() ? static_cast<std::size_t>(first[piece + 1]) : members.size()};
   }
-  /// Room for so many members of all pieces. Much more than that where there is too little: what is
-  /// never touched costs nothing, and copies do.
+  /// Room for this many members of all pieces. Much more than that where there is too little: what
+  /// is never touched costs nothing, and copies do.
   void reserve(std::size_t n_members) {
     if (n_members <= beta.capacity())
       return;
@@ -72,7 +72,7 @@ struct PathPieces {
     beta.reserve(4 * n_members);
     beta_rate.reserve(4 * n_members);
   }
-  /// Keeps the first so many pieces and changes.
+  /// Keeps the first pieces and changes, by number.
   void cut(std::size_t n_pieces, std::size_t n_changes) {
     if (n_pieces < tau.size()) {
       const std::size_t n_members = static_cast<std::size_t>(first[n_pieces]);

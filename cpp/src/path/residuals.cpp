@@ -172,8 +172,15 @@ Quality PathWalker::measure() {
     size += std::abs(beta_[i]);
   }
   const BoxProblem problem{kernel_, std::span(target_).first(n_), lower, upper, model_.epsilon};
+  double squares = 0; // of the instances that are present, which a matrix that grows has not alone
+  for (std::size_t i = 0; i < n_; ++i)
+    squares += beta_[i] * beta_[i] * std::abs(kernel_.diagonal()[i]);
   const auto quality = [&] {
-    return measure_quality(problem, std::span(beta_).first(n_), gradient, model_.has_equality);
+    Quality found =
+        measure_quality(problem, std::span(beta_).first(n_), gradient, model_.has_equality);
+    if (model_.is_centred)
+      found.rounding = std::numeric_limits<double>::epsilon() / 2 * std::sqrt(scale_ * squares);
+    return found;
   };
   const Quality kept = quality();
   if (snapped + past_rounding() <= std::max(rounding_floor(), past_digits * target_scale_) &&

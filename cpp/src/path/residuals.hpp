@@ -14,7 +14,7 @@ namespace alphapath {
 struct Residuals {
   AlignedVector<double> e, rate, lo, hi;
   AlignedVector<double> give_back; // the rate at which a target returns what was handed to it
-  std::size_t n_followed = 0;      // the first so many are kept up to date
+  std::size_t n_followed = 0;      // this many, the first, are kept up to date
   double step_left = 0;            // that e has not gone along its rate yet
 
   simd::Intervals intervals() { return {e.data(), lo.data(), hi.data()}; }

@@ -36,7 +36,7 @@ struct DualOptions : Limits {
   DualOptions() { tol = 1e-4; }
 
   bool has_bias = false; // theta ends in b, penalised like w
-  // Margins computed at which to give up, or as soon as so many are foreseen; -1: never.
+  // Margins computed at which to give up, or as soon as that many are predicted; -1: never.
   std::int64_t max_examined = -1;
   bool uses_bounds = true;
   std::uint64_t seed = 0; // determines the order of all sweeps

@@ -22,7 +22,7 @@ struct MarginLoss {
   static MarginLoss huber(double h) { return {1.0 - h, 1.0 + h, 0.25 / h}; }
   static MarginLoss squared_hinge() { return {-std::numeric_limits<double>::infinity(), 1.0, 1.0}; }
 
-  /// Without branches: which side a margin lies on can not be predicted.
+  /// Without branches: the side on which a margin lies cannot be predicted.
   Segment segment(double m) const {
     return static_cast<Segment>(static_cast<int>(m < high) * (2 - static_cast<int>(m <= low)));
   }

@@ -1,4 +1,4 @@
-// When a solve stops, and how it ended.
+// The stopping limits of a solve, and how it ended.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct Limits {
   std::function<bool()> wants_stop = {};
 };
 
-/// Limits, and what solvers with an equality may do on the way.
+/// Limits, and options of solvers with an equality.
 struct SolveOptions : Limits {
   bool free_set = true;         // solve the free set exactly between SMO steps when that is cheaper
   std::size_t memory_limit = 0; // bytes a solver may use for copies of kernel rows

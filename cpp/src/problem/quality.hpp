@@ -1,4 +1,4 @@
-// How good a point of the box is: the quantities a Solution reports, from beta and its gradient.
+// The quality of a point of the box: the quantities a Solution reports, from beta and its gradient.
 //
 // The same formulas as alphapath/optimality.py, which the certificate uses; the tests hold the two
 // against each other.
@@ -29,7 +29,7 @@ SlopeRange slope_range(const BoxProblem& problem, std::span<const double> beta,
 double find_bias(const BoxProblem& problem, std::span<const double> beta,
                  std::span<const double> gradient);
 
-/// What a Solution reports of its point.
+/// The quantities that a Solution reports.
 struct Quality {
   double bias = 0;
   double objective = 0;
@@ -54,7 +54,7 @@ struct Boxed {
 
 /// Which betas only rounding keeps off an end of their box or 0 (the kink, where there is a tube).
 /// One instance that seems free would set the bias, where all are bounded and the bias is the
-/// middle of an interval. Rounding is relative to the betas that are there, not to their boxes: in
+/// middle of an interval. Rounding is relative to the present betas, not to their boxes: in
 /// boxes that are never felt (a huge C, rows of huge norm) betas are small beside the width.
 class BoxRounding {
 public:

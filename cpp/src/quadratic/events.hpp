@@ -9,7 +9,7 @@
 // through value and slope of the rest, delta being the least pole of the rest. (Two such functions
 // with a common tangent meet nowhere else, so the bound holds on all of the way.) Its first zero is
 // the root of one quadratic, for all four types of events; iterating gives a monotone,
-// quadratically convergent sequence that can not pass the first root of s: equations (5.18)-(5.24),
+// quadratically convergent sequence that cannot pass the first root of s: equations (5.18)-(5.24),
 // with a tangent in place of the lower rational bound, and both directions of lambda.
 //
 // Where s_0 = 0 (a tied instance, or the one that has just moved) the root at 0 is divided out:

@@ -114,6 +114,8 @@ bool Walk::jump() {
     bridge(from, n_events, before);
   else if (!path_.gaps.empty() && path_.gaps.back().second == from)
     add_gap(from);
+  else
+    unseen_ = {unseen_.second == from ? unseen_.first : from, lambda_};
   update_products();
   find_ties();
   return true;
@@ -138,8 +140,10 @@ void Walk::bridge(double from, std::size_t n_events, std::span<const double> bef
   path_.segments.push_back(std::move(piece));
 }
 
-/// From there to lambda, the path is not known exactly.
+/// From there to lambda, the path is not known exactly; nor where short jumps led there.
 void Walk::add_gap(double from) {
+  if (unseen_.second == from)
+    from = unseen_.first;
   if (!path_.gaps.empty() && path_.gaps.back().second == from)
     path_.gaps.back().second = lambda_;
   else if (std::abs(from - lambda_) > longest_unseen * from)

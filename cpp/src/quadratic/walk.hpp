@@ -149,6 +149,7 @@ private:
   double piece_error_ = 0;                // of its fractions, at places where they were checked
   double flips_from_ = 0;                 // lambda where these were begun to be counted
   double jump_share_ = 0, last_jump_ = 0; // the last jump's share of lambda, and where it led
+  std::pair<double, double> unseen_{};    // the last jumps that are too short for a gap
   std::vector<double> v_, D_, W_, residual_, work_;
   std::vector<Tie> ties_;        // by instance
   std::vector<double> abs_sums_; // by instance: sum_j |Q_ij| min(r_j, u_j)

@@ -128,7 +128,7 @@ private:
   double tau_ = 0, walk_end_ = 0, scale_ = 0, rates_size_ = 0, direction_size_ = 0;
   double noise_ = 0, beta_noise_ = 0, residual_noise_ = 0;
   bool needs_correction_ = false, has_all_scores_ = true;
-  bool is_building_ = false; // scores are computed anew after it
+  bool is_building_ = false; // scores are recomputed after it
   std::int64_t n_idle_ = 0, updates_at_refresh_ = 0;
   std::uint64_t random_ = 0x9E3779B97F4A7C15u;
   PathCounts counts_;

@@ -20,11 +20,11 @@ struct Family {
   double total_share = 0;
   std::span<const double> weights; // rows of kernel.size() values
   // Ascending: instances that the steps are about, where they are few of all (a pair of classes).
-  // Rows are then copied for them once, not for every step anew. Empty: all of them.
+  // Rows are then copied for them once instead of for every step. Empty: all of them.
   std::span<const std::uint32_t> scope;
 };
 
-/// How a step begins. The numbers are part of the Python interface.
+/// How a step is warm-started. The numbers are part of the Python interface.
 enum class Seed {
   cold = 0,
   keep = 1,   // beta as it is
@@ -48,7 +48,7 @@ struct StepResult {
 };
 
 /// What outlives one call of solve_sequence on a kernel, so that the next need not make it again:
-/// rows copied for iterating, and the factor of the parent that folds began from. It changes what
+/// rows copied for iterating, and the factor of the parent of the folds. It changes what
 /// calls cost, not what they return.
 class SequenceWorkspace {
 public:
@@ -68,10 +68,10 @@ private:
 
 /// The steps in order, as many as the limits allow: options.time_limit holds for each of them,
 /// `total_time_limit` (0: none) for all together. A step that was cut short by the latter or by an
-/// interrupt is not returned. The first steps may be `known`: their solutions are there and are
+/// interrupt is not returned. The first steps may be `known`: their solutions exist and are
 /// not returned. A step depends on its parent alone, not on what else is in the sequence, so steps
-/// that do not wait for each other are solved on `n_threads` threads, each with copies of kernel
-/// rows of its own.
+/// that do not wait for each other are solved on `n_threads` threads, each with its own copies of
+/// kernel rows.
 std::vector<StepResult> solve_sequence(const Family& family, std::span<const Step> steps,
                                        std::vector<SolveResult> known, const SolveOptions& options,
                                        double total_time_limit, SequenceWorkspace& workspace,

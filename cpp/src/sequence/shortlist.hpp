@@ -13,7 +13,7 @@
 
 namespace alphapath {
 
-/// How many are near among n with so many inside their box; 0 where one may as well work on all.
+/// How many are near among n with so many inside their box; 0 if working on all is as good.
 std::size_t shortlist_size(std::size_t n_free, std::size_t n);
 
 /// Ascending; none where shortlist_size is 0. `solved` is a problem of the family; what it holds

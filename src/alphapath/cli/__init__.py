@@ -1,4 +1,4 @@
-"""The command line `alphapath`: one file a command.
+"""The command line `alphapath`, with one file per command.
 
 A command is a module with `HELP`, `EXAMPLE`, `add_arguments(parser)` and `run(options) -> int`.
 """
@@ -37,13 +37,13 @@ COMMANDS = (
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The parser with all commands."""
+    """Build the parser with all commands."""
     parser = argparse.ArgumentParser(
         prog="alphapath",
         description="Exact and fast model selection for support vector machines.",
-        epilog="Every command has --help with an example; those that train run without a file on "
-        "embedded data. Exit codes: 0 well, 1 answers that do not hold, 2 bad input, 130 Ctrl-C, "
-        "141 the reader of the output has left, 143 SIGTERM.",
+        epilog="Every command has --help with an example. Commands that train use embedded data if "
+        "no file is given. Exit codes: 0 success, 1 results that failed their check, 2 bad input, "
+        "130 Ctrl-C, 141 broken pipe, 143 SIGTERM.",
     )
     parser.add_argument("--version", action="version", version=f"alphapath {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
@@ -59,7 +59,7 @@ def make_parser() -> argparse.ArgumentParser:
         module.add_arguments(command)
         command._negative_number_matcher = NegativeNumbers()  # type: ignore[assignment]
         command.add_argument(
-            "--force", action="store_true", help="overwrite files that are no earlier outputs"
+            "--force", action="store_true", help="overwrite files that are not earlier outputs"
         )
         command.set_defaults(run=module.run)
     return parser
@@ -70,14 +70,14 @@ def load_command(name: str) -> ModuleType:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code."""
+    """Run one command and return its exit code."""
     with Termination() as termination:
         code = run_command(arguments)
     return TERMINATED if code == INTERRUPTED and termination.is_wanted else code
 
 
 def run_command(arguments: Sequence[str] | None) -> int:
-    """Its exit code; what is wrong goes to the standard error stream in one sentence."""
+    """Run a command; errors are written to the standard error stream as one sentence."""
     prepare_streams()
     try:
         parser = make_parser()
@@ -93,7 +93,7 @@ def run_command(arguments: Sequence[str] | None) -> int:
     except KeyboardInterrupt:
         say("interrupted.")
         return INTERRUPTED
-    except BrokenPipeError:  # whoever read the output has left; files were written before
+    except BrokenPipeError:  # the reader of the output has left; files were written before
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except OSError as error:
@@ -103,9 +103,9 @@ def run_command(arguments: Sequence[str] | None) -> int:
         return REFUSED
     except MemoryError as error:
         what = str(error).rstrip(".")
-        # What native code says is its name for it, and no message.
+        # The text from native code is the name of the exception, not a message.
         more = f" ({what})" if what and "bad_alloc" not in what else ""
-        say(f"There is not enough memory for this{more}; take fewer rows or features.")
+        say(f"There is not enough memory for this{more}; use fewer rows or features.")
         return REFUSED
     except (CommandError, AlphapathError, ValueError) as error:
         say(str(error))
@@ -113,26 +113,26 @@ def run_command(arguments: Sequence[str] | None) -> int:
 
 
 def prepare_streams() -> None:
-    """Any text can be printed, and a stream that the caller has closed is an empty one.
+    """Make the streams accept any text, and replace closed streams by empty ones.
 
-    Opened in their order, they take the places of those that are closed: no other file may.
+    Opened in this order, they take the descriptors of closed streams, which no other file may take.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # the name of a file may be no text
+        if isinstance(stream, io.TextIOWrapper):  # a file name need not be valid text
             stream.reconfigure(errors="backslashreplace")
 
 
 def show_warning(message: Warning | str, *place: object, **more: object) -> None:
-    """A warning is a sentence for the user, without the line of code that gave it."""
+    """Show a warning as a sentence for the user, without the line of code that issued it."""
     say(f"warning: {message}", kept="\n")
 
 
 def say(text: str, kept: str = "") -> None:
-    """Write a sentence to the standard error stream, where it can be written."""
+    """Write a sentence to the standard error stream, if that is possible."""
     try:
         print(f"alphapath: {printable(text, kept)}", file=sys.stderr, flush=True)
-    except OSError:  # the exit code says it
+    except OSError:  # the exit code reports the failure
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

@@ -1,4 +1,4 @@
-"""What commands say about data and fitted models."""
+"""Facts about data and fitted models, as reported by commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .files.data import Data
 
 
 def describe(data: Data, scale: str = "none") -> str:
-    """The data in a line."""
+    """Describe the data in one line."""
     n, d = data.X.shape
     form = ", sparse" if data.is_sparse else ""
     scaled = "" if scale == "none" else f", scaled ({scale})"
@@ -20,20 +20,20 @@ def describe(data: Data, scale: str = "none") -> str:
 
 
 def require_width(data: Any, purpose: str) -> None:
-    """Refuse the index of a sparse row where arrays of that length do not fit into memory."""
+    """Reject the index of a sparse row if arrays of that length do not fit into memory."""
     excess = find_excess(data.X)
     if excess is None:
         return
     row, column, n_bytes = excess
     raise CommandError(
         f"{data.name}, row {row + 1}: the index {column + getattr(data, 'index_base', 1)} is too "
-        f"large, since {purpose} keeps numbers for every feature up to it, {n_bytes / 2**30:.3g} "
+        f"large, since {purpose} stores numbers for every feature up to it, {n_bytes / 2**30:.3g} "
         f"GiB; number the features without gaps."
     )
 
 
 def warn_of_facts(data: Data, scale: str) -> None:
-    """Warn of what makes an SVM slow or useless on these data."""
+    """Warn of properties of the data that make an SVM slow or useless."""
     if scale != "none":
         require_width(data, f"--scale {scale}")
     for sentence in find_facts(data.X, data.y, is_scaled=scale != "none").warnings:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-#: Exit codes: answers that were asked for do not hold; bad input or usage; Ctrl-C;
-#: a reader of the output that left; SIGTERM.
+#: Exit codes: results that failed their check; bad input or usage; Ctrl-C; broken pipe;
+#: SIGTERM.
 DIFFERENT, REFUSED, INTERRUPTED, BROKEN_PIPE, TERMINATED = 1, 2, 130, 141, 143
 
 
@@ -12,7 +12,7 @@ class CommandError(Exception):
 
 
 def printable(text: str, kept: str = "") -> str:
-    r"""Names are any text: what would break the line, or command a terminal, by its number.
+    r"""Escape characters in names that would break the line or control the terminal.
 
     Examples
     --------

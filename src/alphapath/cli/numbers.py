@@ -1,4 +1,4 @@
-"""Numbers of the command line: one parser for all, with limits and units, and refusals in words."""
+"""Numbers of the command line: one parser with limits, units and clear errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LARGEST_WHOLE = 2**31 - 1
 
 @dataclass(frozen=True, eq=False)  # argparse hashes its parsers
 class Number:
-    """A parser for argparse: a number between `low` and `high`, said in `words`.
+    """A parser for argparse: a number between `low` and `high`, described by `words`.
 
     Examples
     --------
@@ -87,12 +87,12 @@ def workers(text: str) -> int:
         is_whole=True,
     )(text)
     if value == 0:
-        raise argparse.ArgumentTypeError("'0' is not a number of workers: give 1, 2, ... or -1")
+        raise argparse.ArgumentTypeError("'0' is not a number of workers: use 1, 2, ... or -1")
     return value
 
 
 def size(text: str) -> int:
-    """Bytes, with a unit or without."""
+    """Parse a number of bytes, with or without a unit."""
     try:
         return parse_memory_limit(text)
     except KernelError:
@@ -102,7 +102,7 @@ def size(text: str) -> int:
 
 
 class NegativeNumbers:
-    """Recognises -5, -.5, -1e3 and -5,15,2 as values: argparse would look for an option -5."""
+    """Recognises -5, -.5, -1e3 and -5,15,2 as values: argparse would take -5 for an option."""
 
     def match(self, text: str) -> bool:
         return re.match(r"-\.?[0-9]", text) is not None

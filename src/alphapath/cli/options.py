@@ -9,13 +9,20 @@ from typing import Any
 
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from ..estimators import SVC, SVR, OneClassSVM
+from .. import kernels
+from ..estimators.common.declaration import models_by_command
+from ..kernels.base import libsvm_kernels
+from .files.data import targets_of
 from .files.scaling import SCALES
 from .files.text import input_file
 from .numbers import non_negative, number, positive, seconds, share, size, whole, workers
 
-KINDS = {"0": "c-svc", "2": "one-class", "3": "epsilon-svr"}
-KERNELS = {"0": "linear", "1": "poly", "2": "rbf", "3": "sigmoid"}
+#: Those that are functions of features.
+KERNELS = {
+    str(theirs.number): ours
+    for ours, theirs in libsvm_kernels().items()
+    if kernels.KERNELS[ours].has_native_form()
+}
 
 #: C = 2^-5, 2^-3, ..., 2^15 and gamma = 2^-15, 2^-13, ..., 2^3 (A Practical Guide to Support Vector
 #: Classification, Hsu, Chang and Lin, section 3.2).
@@ -23,49 +30,65 @@ LOG2_C, LOG2_GAMMA = (-5.0, 15.0, 2.0), (-15.0, 3.0, 2.0)
 
 
 def add_data(parser: argparse.ArgumentParser, scale: bool = True) -> None:
-    """FILE and how to read it."""
+    """Add FILE and how to read it."""
     group = parser.add_argument_group("data")
     group.add_argument(
         "file",
         nargs="?",
         type=input_file,
         metavar="FILE",
-        help="LIBSVM or CSV file, also .gz or .bz2, or - for the standard input; without one, a "
-        "data set of scikit-learn",
+        help="LIBSVM or CSV file, also .gz or .bz2, or - for the standard input (default: a data "
+        "set of scikit-learn)",
     )
     add_columns(group, "the target column of a CSV file")
     if scale:
         group.add_argument(
             "--scale",
             choices=SCALES,
-            help="scale features by training rows: to [-1, 1] or to mean 0 and deviation 1 "
+            help="scale features by the training rows: to [-1, 1], or to mean 0 and deviation 1 "
             "(default: none; standard for the embedded data)",
         )
 
 
 def add_columns(group: Any, words: str) -> None:
-    """Which columns a CSV file has."""
+    """Add the options for the columns of a CSV file."""
     group.add_argument(
-        "--target", metavar="NAME", help=f"{words} (its number, from 1, with --no-header)"
+        "--target", metavar="NAME", help=f"{words} (its number, starting at 1, with --no-header)"
     )
     group.add_argument(
         "--no-header",
         dest="has_header",
         action="store_false",
-        help="the CSV file begins with a row and not with the names of columns",
+        help="the CSV file has no line with the names of the columns",
     )
 
 
-def add_model(parser: argparse.ArgumentParser, kinds: dict[str, str] | None = None) -> None:
-    """The SVM, without C and gamma."""
+def model_kinds(*, ability: str | None = None, is_supervised: bool = False) -> dict[str, str]:
+    """The values of -s by LIBSVM's numbers.
+
+    `ability`: of models that have it alone; `is_supervised`: of those with targets alone.
+    """
+    return {
+        str(model._declaration.libsvm.number): name
+        for name, model in models_by_command().items()
+        if (ability is None or ability in model._declaration.abilities)
+        and not (is_supervised and model._declaration.targets == "ignored")
+    }
+
+
+def add_model(
+    parser: argparse.ArgumentParser, *, ability: str | None = None, is_supervised: bool = False
+) -> None:
+    """The SVM, without C and gamma; `ability` and `is_supervised` as in `model_kinds`."""
+    kinds = model_kinds(ability=ability, is_supervised=is_supervised)
     group = parser.add_argument_group("model")
     group.add_argument(
         "-s",
         dest="kind",
-        type=choice(kinds or KINDS),
+        type=choice(kinds),
         default="c-svc",
         metavar="TYPE",
-        help=f"{listing(kinds or KINDS)} (default c-svc)",
+        help=f"{listing(kinds)} (default c-svc)",
     )
     group.add_argument(
         "-t",
@@ -81,9 +104,9 @@ def add_model(parser: argparse.ArgumentParser, kinds: dict[str, str] | None = No
         dest="epsilon",
         type=non_negative,
         default=0.1,
-        help="tube of epsilon-svr (default 0.1)",
+        help="half-width of the tube of epsilon-svr (default 0.1)",
     )
-    if kinds is None:
+    if any("nu" in parameters_of_model(kind) for kind in kinds.values()):
         group.add_argument(
             "-n", dest="nu", type=share, default=0.5, help="nu of one-class (default 0.5)"
         )
@@ -93,7 +116,7 @@ def add_model(parser: argparse.ArgumentParser, kinds: dict[str, str] | None = No
 
 
 def add_kernel_numbers(group: Any) -> None:
-    """What poly and sigmoid have besides gamma."""
+    """Add the parameters of poly and sigmoid other than gamma."""
     group.add_argument(
         "-d", dest="degree", type=whole(0), default=3, help="degree of poly (default 3)"
     )
@@ -107,7 +130,7 @@ def add_kernel_numbers(group: Any) -> None:
 
 
 def add_c_and_gamma(parser: argparse.ArgumentParser) -> None:
-    """One C and one gamma."""
+    """Add one C and one gamma."""
     parser.add_argument("-c", dest="C", type=positive, default=1.0, help="C (default 1)")
     parser.add_argument(
         "-g", dest="gamma", type=positive, help="gamma (default 1 / number of features)"
@@ -115,46 +138,51 @@ def add_c_and_gamma(parser: argparse.ArgumentParser) -> None:
 
 
 def add_folds(parser: argparse.ArgumentParser) -> None:
-    """The folds of a cross-validation."""
+    """Add the folds of a cross-validation."""
     parser.add_argument(
         "-v", dest="folds", type=whole(2), default=5, metavar="K", help="folds (default 5)"
     )
-    add_seed(parser, "of the shuffle before folding")
+    add_seed(parser, "seed of the shuffle before splitting")
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
-    """What a run may take."""
+    """Add the limits of a run."""
     group = parser.add_argument_group("run")
-    group.add_argument("--n-jobs", type=workers, metavar="N", help="workers (default 1)")
+    group.add_argument("--n-jobs", type=workers, metavar="N", help="number of workers (default 1)")
     add_memory_limit(group)
     add_time_limit(group)
 
 
 def add_memory_limit(group: Any) -> None:
     group.add_argument(
-        "--memory-limit", type=size, metavar="SIZE", help="for kernels, such as 200MB"
+        "--memory-limit", type=size, metavar="SIZE", help="memory limit for kernels, such as 200MB"
     )
 
 
 def add_time_limit(group: Any) -> None:
     group.add_argument(
-        "--time-limit", type=seconds, metavar="TIME", help="in seconds, or such as 5min or 2h"
+        "--time-limit",
+        type=seconds,
+        metavar="TIME",
+        help="time limit in seconds, or with a unit, such as 5min or 2h",
     )
 
 
 def add_seed(group: Any, words: str) -> None:
-    """numpy's seeds are of 32 bits."""
+    """Add a seed of 32 bits, as NumPy requires."""
     group.add_argument("--seed", type=whole(0, 2**32 - 1), default=0, help=f"{words} (default 0)")
 
 
 def add_model_files(parser: Any) -> None:
-    """Where the trained model goes."""
-    parser.add_argument("--model", type=Path, metavar="FILE", help="default: NAME.model")
+    """Add the files of the trained model."""
+    parser.add_argument(
+        "--model", type=Path, metavar="FILE", help="model file (default: NAME.model)"
+    )
     parser.add_argument(
         "--save-range",
         type=Path,
         metavar="FILE",
-        help="also write the scaling for svm-scale -r (MODEL.meta.json has it in any case)",
+        help="also write the scaling for svm-scale -r (MODEL.meta.json always contains it)",
     )
 
 
@@ -167,12 +195,17 @@ def make_estimator(options: Any, **changes: Any) -> Any:
     own: dict[str, Any] = {"kernel": options.kernel, "degree": options.degree}
     own |= {"coef0": options.coef0, "tol": options.tol, "gamma": "auto"}
     own["memory_limit"] = getattr(options, "memory_limit", None)
-    if options.kind == "c-svc":
-        return SVC(**{**own, **changes})
-    if options.kind == "epsilon-svr":
-        return SVR(**{**own, "epsilon": options.epsilon, **changes})
-    changes.pop("C", None)
-    return OneClassSVM(**{**own, "nu": options.nu, **changes})
+    known = parameters_of_model(options.kind)
+    if "C" not in known:
+        changes.pop("C", None)
+    own |= {name: getattr(options, name) for name in ("epsilon", "nu") if name in known}
+    return models_by_command()[options.kind](**{**own, **changes})
+
+
+def parameters_of_model(kind: str) -> dict[str, Any]:
+    """The parameters of a model and their defaults."""
+    parameters: dict[str, Any] = models_by_command()[kind]().get_params(deep=False)
+    return parameters
 
 
 def model_of(options: Any) -> Any:
@@ -184,7 +217,7 @@ def model_of(options: Any) -> Any:
 
 
 def choice(table: dict[str, str]) -> Any:
-    """A parser for LIBSVM's number of a thing, or its name."""
+    """A parser for a name or its number in LIBSVM."""
 
     def parse(text: str) -> str:
         name = table.get(text, text)
@@ -202,7 +235,7 @@ def listing(table: dict[str, str]) -> str:
 def add_grid(
     parser: argparse.ArgumentParser, log2_c: Any = LOG2_C, log2_g: Any = LOG2_GAMMA
 ) -> None:
-    """-c and -g with lists, and the ranges of LIBSVM's grid.py."""
+    """Add -c and -g with lists, and the ranges of LIBSVM's grid.py."""
     group = parser.add_argument_group("grid")
     group.add_argument(
         "-c", dest="C", type=value_list, metavar="LIST", help="values of C, such as 1,10,2^7"
@@ -215,12 +248,12 @@ def add_grid(
             type=log_range,
             default=default,
             metavar="BEGIN,END,STEP",
-            help=f"exponents of two, where -{name} is not given (default {shown})",
+            help=f"exponents of two, used unless -{name} is given (default {shown})",
         )
 
 
 def make_grid(options: Any, prefix: str = "") -> dict[str, list[float]]:
-    """param_grid with the names of a pipeline's step, if any, in front."""
+    """The param_grid, prefixed with the name of a pipeline step, if any."""
     grid = {f"{prefix}C": options.C or powers(options.log2c)}
     if options.kernel != "linear":
         grid[f"{prefix}gamma"] = options.gamma or powers(options.log2g)
@@ -258,7 +291,7 @@ def log_range(text: str) -> tuple[float, float, float]:
 
 def make_folds(options: Any) -> Any:
     """Shuffled folds, stratified for classes."""
-    splitter = StratifiedKFold if options.kind == "c-svc" else KFold
+    splitter = StratifiedKFold if targets_of(options.kind) == "labels" else KFold
     return splitter(options.folds, shuffle=True, random_state=options.seed)
 
 

@@ -19,14 +19,14 @@ from ..output_files import write_file
 from ..report.record import plain
 from .failure import printable
 
-#: Columns where the output is no terminal and so has no width of its own.
+#: Width of the output, in columns, if it is not a terminal.
 PLAIN_WIDTH = 110
-#: By this a JSON file is known as one of ours.
+#: Identifies a JSON file as written by alphapath.
 RESULTS_MARK = b'"format": "alphapath '
 
 
 class PipeConsole(Console):
-    """A console that leaves a broken pipe to the command, which knows what is still to do."""
+    """A console that leaves a broken pipe to the command, which knows what remains to be done."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -41,7 +41,7 @@ def make_console() -> Console:
 
 @contextmanager
 def working(words: str) -> Iterator[None]:
-    """Shows that work goes on, and for how long, on a terminal; nothing elsewhere."""
+    """Show on a terminal that work is in progress, and for how long."""
     if not sys.stderr.isatty():
         yield
         return
@@ -52,7 +52,7 @@ def working(words: str) -> Iterator[None]:
 
 
 def print_facts(rows: Iterable[tuple[str, Any]], title: str = "") -> None:
-    """Names and values in two columns."""
+    """Print names and values in two columns."""
     console = make_console()
     given = [(name, printable(str(value), kept="\n")) for name, value in rows]
     width = max((len(name) for name, _ in given), default=0)
@@ -63,7 +63,7 @@ def print_facts(rows: Iterable[tuple[str, Any]], title: str = "") -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> None:
-    """A table; all columns but the first are numbers."""
+    """Print a table; all columns except the first are numbers."""
     table = Table(title=title or None, box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
     for k, name in enumerate(columns):
         table.add_column(name, justify="right" if k else "left", no_wrap=True)
@@ -73,6 +73,6 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: st
 
 
 def write_json(path: Path, record: dict[str, Any]) -> None:
-    """The record as strict JSON: nan and infinities become null. It begins with what it is."""
+    """Write the record as strict JSON, marked by its format; nan and infinities become null."""
     marked = {"format": "alphapath results", **plain(record)}
     write_file(path, json.dumps(marked, indent=1, allow_nan=False) + "\n")

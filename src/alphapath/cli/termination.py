@@ -1,4 +1,4 @@
-"""SIGTERM ends a command as Ctrl-C does: what is done is still written."""
+"""SIGTERM ends a command as Ctrl-C does: finished work is still written."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, Self
 
 
 class Termination:
-    """Within it SIGTERM raises KeyboardInterrupt in the main thread; a second one ends the process.
+    """A context in which SIGTERM raises KeyboardInterrupt; a second one ends the process.
 
-    Threads other than the main one can set no handler: there it does nothing.
+    Only the main thread can set a handler: in other threads, the context does nothing.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The exact validation error along C, on the very folds of a search."""
+"""The exact validation error along C, on the same folds as a search."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from ..model_selection import cross_validate_path
 from ..paths.validation_curve import ValidationCurve, average_curves
 from .failure import CommandError
-from .files.data import Data
+from .files.data import Data, targets_of
 from .files.scaling import FeatureScaler
 
 
 @dataclass(frozen=True)
 class Traced:
-    """The mean curve and those of the folds, with the events that were followed."""
+    """The mean curve and those of the folds, with the number of events."""
 
     curve: ValidationCurve
     fold_curves: tuple[ValidationCurve, ...]
@@ -26,10 +26,12 @@ class Traced:
 
 
 def check_traceable(data: Data, kind: str) -> None:
-    """A path follows one problem: two classes, or a regression."""
-    n_classes = len(np.unique(data.y)) if kind == "c-svc" else 2
+    """Reject data with more than two classes: a path follows one problem."""
+    n_classes = len(np.unique(data.y)) if targets_of(kind) == "labels" else 2
     if n_classes != 2:
-        raise CommandError(f"{data.name} has {n_classes} classes; a path is followed for two.")
+        raise CommandError(
+            f"{data.name} has {n_classes} classes; a path can be followed for two classes only."
+        )
 
 
 def trace_along_c(

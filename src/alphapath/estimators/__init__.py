@@ -1,4 +1,4 @@
-"""LIBSVM's models and others as scikit-learn estimators."""
+"""LIBSVM's models and others, as scikit-learn estimators."""
 
 from __future__ import annotations
 

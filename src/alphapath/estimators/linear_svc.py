@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn import svm
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -30,6 +31,7 @@ from ..solvers.primal import gradient, pegasos
 from ..solvers.primal import newton as margin_newton
 from ..solvers.primal.rows import read_rows
 from .common.base import POSITIVE
+from .common.declaration import Declaration, declares
 from .common.inputs import check_weights, encode_labels, weigh_classes
 from .common.problems import Budget, certify_columns, overall_status, warn_unsolved
 from .exchange.sklearn_bridge import linear_from_sklearn, linear_to_sklearn
@@ -41,9 +43,9 @@ AIM, AIM_OF_HINGE, LEAST_AIM = 1e-7, 5e-3, 1e-11
 
 
 class Column(NamedTuple):
-    """What a fitted model keeps of a solution: nothing that has a number for every row.
+    """What a fitted model keeps of a solution: no array with one entry per row.
 
-    But for the dual variables where nothing else certifies it.
+    The exception are the dual variables where nothing else certifies the solution.
     """
 
     coef: FloatArray
@@ -52,54 +54,63 @@ class Column(NamedTuple):
     alpha: FloatArray | None = None
 
 
+@declares(
+    Declaration(
+        targets="labels", family="linear", peer=svm.LinearSVC, abilities=frozenset({"folds"})
+    )
+)
 class LinearSVC(ClassifierMixin, BaseEstimator):
     """Linear support vector classification: 1/2 |w|^2 + C sum loss(y (w'x + b)).
 
-    Trained in the primal, on dense or sparse data of float64 or float32, read in place. With the
-    defaults the answers are those of scikit-learn's `LinearSVC`, to a duality gap that is reported.
-    More than two classes are handled one against the rest. `SVMSearchCV` searches C (and whatever
-    else) for little more than a fit; `linear_c_search` is LIBLINEAR's search, with its grid.
+    The model is trained in the primal, on dense or sparse data of float64 or float32, which is read
+    in place. With the defaults, the results match those of scikit-learn's `LinearSVC`, to a duality
+    gap that is reported.
+    More than two classes are handled one-vs-rest. `SVMSearchCV` searches C (and other
+    parameters) at little more than the cost of one fit; `linear_c_search` is LIBLINEAR's search,
+    with its grid.
 
     Parameters
     ----------
     loss : {"squared_hinge", "hinge", "huber"}, default="squared_hinge"
     C : float, default=1.0
-        Weight of the losses against the norm.
+        Weight of the losses relative to the norm.
     lam : float or None, default=None
-        Takes the place of C in lam / 2 |w|^2 + mean loss: C = 1 / (lam * sum of the weights).
+        If given, replaces C by the form lam / 2 |w|^2 + mean loss, where
+        C = 1 / (lam * sum of the weights).
     width : float, default=0.01
         Half-width of the quadratic part of the "huber" loss.
     solver : {"auto", "newton", "dual", "gradient", "pegasos"}, default="auto"
-        "newton" is for all losses. "dual" is coordinate descent on the dual, for a penalised offset
-        or none: the fastest for small C or many features. "auto" begins the hinge, and all losses
-        on more than 1200 features, with "dual" where it can, and goes over to "newton" where that
-        is foreseen to be faster.
-        "gradient" is plain gradient descent with a step that is halved when the objective rose,
-        "pegasos" stochastic subgradient descent (hinge loss only). All but "newton" with bounds on
-        the change in the margin.
+        "newton" supports all losses. "dual" is coordinate descent on the dual; it requires a
+        penalised offset or none, and is the fastest for small C or many features. "auto" starts
+        with "dual" where possible for the hinge loss, and for all losses with more than 1200
+        features, and switches to "newton" where that is predicted to be faster.
+        "gradient" is plain gradient descent that halves its step whenever the objective rises,
+        "pegasos" is stochastic subgradient descent (hinge loss only). All solvers except "newton"
+        use bounds on the change in the margin.
     margin_bounds : bool, default=True
-        Whether "dual", "gradient" and "pegasos" leave out margins that are proven not to matter.
-        The answers are the same to `tol` (those of "dual" to the last bit); without, they take
-        longer.
+        Whether "dual", "gradient" and "pegasos" skip margins that provably do not matter. The
+        results are the same to `tol` (those of "dual" bit for bit); without the bounds, the solvers
+        take longer.
     fit_intercept : bool, default=True
     penalise_intercept : bool, default=True
-        Whether b is penalised like a weight, as scikit-learn and LIBLINEAR do.
+        Whether to penalise b like a weight, as scikit-learn and LIBLINEAR do.
     class_weight : dict or "balanced" or None, default=None
-        C of a class is class_weight[class] * C.
+        The C of each class is class_weight[class] * C.
     tol : float, default=1e-4
-        The duality gap relative to the objective that counts as solved. A fit by "auto", "newton"
-        or "dual" goes further, to where it is at least as close to the optimum as scikit-learn's
-        with the same `tol`: to 1e-7 `tol` for smooth losses (but not below 1e-11) and to `tol` /
-        200 for the hinge, as far as rounding allows. "pegasos" runs its steps.
+        Duality gap, relative to the objective, at which a problem counts as solved. A fit by
+        "auto", "newton" or "dual" continues until it is at least as close to the optimum as
+        scikit-learn's with the same `tol`: to 1e-7 `tol` for smooth losses (but not below 1e-11)
+        and to `tol` / 200 for the hinge, as far as rounding allows. "pegasos" runs all its steps.
     max_iter : int, default=10000
-        Newton systems, sweeps over all rows, descent steps, or steps of Pegasos, for each class.
+        Maximum number of Newton systems, sweeps over all rows, descent steps or Pegasos steps, for
+        each class.
     n_sampled : int, default=100
-        Rows in each step of Pegasos.
+        Number of rows sampled in each step of Pegasos.
     random_state : int, RandomState or None, default=None
-        For the samples of Pegasos and the order of "dual". None is 0 for the latter and for "auto",
-        which are the same in every run.
+        Seed of the samples of Pegasos and of the order in which "dual" visits rows. For "dual" and
+        "auto", None means 0, so that every run gives the same result.
     time_limit : float or None, default=None
-        Seconds for each class after which to stop with what there is.
+        Time limit in seconds for each class; when it expires, the current iterate is returned.
 
     Attributes
     ----------
@@ -107,13 +118,13 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
     coef_ : array of shape (1, n_features) or (n_classes, n_features)
     intercept_ : array of shape (1,) or (n_classes,)
     n_iter_ : int
-        Most iterations of any class.
+        Largest number of iterations over the classes.
     fit_status_ : Status
-        0 if solved.
+        0 if the problem was solved.
     objective_, duality_gap_, kkt_violation_ : float, or array of shape (n_classes,)
-        Quality of the solution; the gap bounds how far the objective is from the optimum, and is
-        recomputed from all rows after the solve. The violation is the norm of the (sub)gradient,
-        for "dual" the largest projected gradient.
+        Quality of the solution. The gap bounds the distance of the objective from the optimum, and
+        is recomputed from all rows after the solve. The violation is the norm of the (sub)gradient;
+        for "dual" it is the largest projected gradient.
     solve_info_ : tuple of Info
 
     Examples
@@ -186,11 +197,11 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            float64 or float32; anything else is converted to float64.
+            Training rows, float64 or float32; any other type is converted to float64.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            C_i = C * class_weight * sample_weight_i; a row of weight 0 is left out.
+            C_i = C * class_weight * sample_weight_i; rows of weight 0 are ignored.
         """
         X, codes, sample = self._prepare(X, y, sample_weight)
         weights = self._weigh(codes, sample)
@@ -328,7 +339,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
     def to_problem(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None
     ) -> MarginProblem | list[MarginProblem]:
-        """The MarginProblem of `fit`; a list, one a class, for more than two classes."""
+        """Return the MarginProblem of `fit`; for more than two classes a list, one per class."""
         model: Self = clone(self)
         model._validate_params()
         problems = model._make_problems(X, y, sample_weight)
@@ -339,9 +350,9 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
     ) -> MarginCertificate | list[MarginCertificate]:
         """Recompute the quality of the fitted model from the raw training data.
 
-        Give the arguments of `fit`. Uses coef_ and intercept_ and no solver, and the dual variables
-        of a fit that rounding stopped before interior points finished it; more than two classes
-        give a list, one certificate a class.
+        Pass the arguments of `fit`. The computation uses coef_ and intercept_ and no solver, and
+        the dual variables of a fit that rounding stopped before interior points finished it. For
+        more than two classes it returns a list with one certificate per class.
 
         Examples
         --------
@@ -359,18 +370,18 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         return certificates if isinstance(found, list) else certificates[0]
 
     def as_sklearn(self) -> Any:
-        """The equivalent scikit-learn LinearSVC, fitted if this one is."""
+        """Return the equivalent scikit-learn LinearSVC, fitted if this one is."""
         return linear_to_sklearn(self)
 
     @classmethod
     def from_sklearn(cls, estimator: Any) -> Self:
-        """A LinearSVC with the parameters and, if there is one, the model of scikit-learn's."""
+        """Return a LinearSVC with the parameters of scikit-learn's and, if fitted, its model."""
         model = cls()
         linear_from_sklearn(model, estimator)
         return model
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Shape (n,) for two classes, else one column a class."""
+        """Decision values: shape (n,) for two classes, else one column per class."""
         check_is_fitted(self, "coef_")
         values = self._decision_values(X)
         return values[:, 0] if values.shape[1] == 1 else values
@@ -392,7 +403,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         return values
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Class labels of the rows of X; a decision value of 0 goes to the first class."""
+        """Predict the class labels of X; a decision value of 0 gives the first class."""
         return self._predictions_of(self.decision_function(X))
 
     def _predictions_of(self, values: FloatArray) -> NDArray[Any]:

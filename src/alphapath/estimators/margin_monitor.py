@@ -1,13 +1,13 @@
 """MarginMonitor: the zero-one loss of a linear classifier that moves, on data that may move too.
 
-A row whose decision value was v under (w', b') can not have changed its side while
+A row whose decision value was v under (w', b') cannot have changed sides while
 
     |w - w'| |x| + |b - b'| + |w| |x - x'| < |v|
 
 (eq. 2 of Guillory and Bilmes, and its counterpart for moving data in their section 5). Each row
-keeps a reference of its own, so only rows near the boundary are computed again. For a kernel
+keeps its own reference, so only rows near the boundary are computed again. For a kernel
 classifier w = sum_j beta_j phi(z_j) (their eq. 6): |x| is sqrt(k(x, x)) and |w - w'|^2 the kernel
-matrix of the z between the changes of beta; a row that is spared is a kernel row that is spared.
+matrix of the z between the changes of beta; every skipped row saves a kernel row.
 """
 
 from __future__ import annotations
@@ -49,23 +49,24 @@ class _KernelRows:
 
 
 class MarginMonitor:
-    """Exact predictions and zero-one loss along a sequence of (w, b), most rows left alone.
+    """Exact predictions and zero-one loss along a sequence of (w, b); most rows are skipped.
 
     Parameters
     ----------
     X : {array, CSR matrix} of shape (n, d), float64 or float32
-        Read in place.
+        The rows, which are read in place.
     y : array-like of shape (n,)
-        Signs; the loss counts decision values whose sign differs (0 counts as negative).
+        Signs of the classes. The loss counts decision values of the other sign (0 counts as
+        negative).
     kernel : kernel of `alphapath.kernels` or None
-        None: linear.
+        None stands for a linear classifier.
     vectors : array of shape (m, d) or None
-        With a kernel: the z, of which each `coef` has one coefficient.
+        The z, with a kernel; `coef` has one coefficient per z.
 
     Attributes
     ----------
     n_examined, n_pruned : int
-        Rows computed and spared so far.
+        Number of rows computed and skipped so far.
 
     Examples
     --------
@@ -99,9 +100,9 @@ class MarginMonitor:
         self.n_pruned = 0
 
     def move_data(self, X: Any, change: ArrayLike | float) -> None:
-        """The rows are now those of X; each moved by at most `change`, one value or one a row."""
+        """Replace the rows by X; each moved by at most `change`, a scalar or one value per row."""
         if self._has_kernel:
-            raise ValueError("Rows under a kernel can not be moved; make a new MarginMonitor.")
+            raise ValueError("Rows under a kernel cannot be moved; make a new MarginMonitor.")
         self._rows = read_rows(X)
         bound = np.asarray(change, dtype=np.float64)
         if not (bound >= 0.0).all():
@@ -111,7 +112,7 @@ class MarginMonitor:
         self._norms = self._norms + bound
 
     def predict(self, coef: ArrayLike, bias: float = 0.0) -> NDArray[np.bool_]:
-        """Whether each x'coef + bias is positive; only rows that may have changed are computed."""
+        """Return whether x'coef + bias is positive; only rows that may change are computed."""
         w = np.ascontiguousarray(np.ravel(coef), dtype=np.float64)
         if w.shape != self._w.shape:
             what = "there are" if self._has_kernel else "X has"
@@ -134,5 +135,5 @@ class MarginMonitor:
         return float(self._rows.length(w) if self._has_kernel else np.linalg.norm(w))
 
     def zero_one_loss(self, coef: ArrayLike, bias: float = 0.0) -> float:
-        """The share of rows on the wrong side."""
+        """Return the fraction of misclassified rows."""
         return float(np.mean(self.predict(coef, bias) != self._is_positive))

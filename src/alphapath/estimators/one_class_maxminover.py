@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,12 +25,15 @@ from ..problem.certificate import Certificate, certify
 from ..problem.solution import Solution, Status
 from ..solvers.dual import coordinate, maxminover
 from .common.base import BLOCK_VALUES, POSITIVE
+from .common.declaration import Declaration, LibsvmType, declares
 from .common.inputs import check_weights
 from .common.merge_rows import MergedRows, keep_rows, merge_rows
+from .common.parameters import KernelOption
 from .exchange import libsvm_file, libsvm_model
 from .exchange.libsvm_file import ModelTarget
 
 
+@declares(Declaration(targets="ignored", family="ridge", libsvm=LibsvmType(2, "one_class")))
 class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
     """One-class SVM with squared slacks, solved to a given feasibility gap.
 
@@ -39,7 +42,7 @@ class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
         minimise  1/2 |w|^2 + C/2 sum xi_i^2    subject to  w'phi(x_i) >= 1 - xi_i
 
     A row is an inlier where w'phi(x) >= 1. At the optimum every support vector lies just outside,
-    by beta_i / C, so the leave-one-out error is the share of support vectors.
+    by beta_i / C, so the leave-one-out error is the fraction of support vectors.
 
     Parameters
     ----------
@@ -49,28 +52,28 @@ class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of "rbf", "poly" and "sigmoid", as in scikit-learn.
     sigma : float or None, default=None
-        Width of "rbf" in place of gamma: gamma = 1 / (2 sigma^2).
+        Width of "rbf", which replaces gamma: gamma = 1 / (2 sigma^2).
     degree : int, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=0.0
         Constant term of "poly" and "sigmoid".
     gap_tol : float, default=1e-4
-        Stop where (primal - dual) / (primal + 1) is at most this.
+        The solver stops when (primal - dual) / (primal + 1) is at most this value.
     solver : {"coordinate", "maxminover"}, default="coordinate"
         "maxminover" counts steps of +2 and -1 as in the paper; the coordinate solver reaches the
         same gap in a fraction of the time.
     max_iter : int, default=-1
-        Limit on the iterations; -1 means none.
+        Maximum number of iterations; -1 means no limit.
     memory_limit : int or str or None, default=None
-        Bytes (or "200MB") for the kernel; None takes a share of the RAM.
+        Memory limit for the kernel in bytes (or "200MB"); None uses a share of the RAM.
     time_limit : float or None, default=None
-        Seconds after which to stop with what there is.
+        Time limit in seconds; when it expires, the solver returns its current iterate.
 
     Attributes
     ----------
     support_ : array of shape (n_support,)
-        Rows with a positive beta; `support_vectors_` and `dual_coef_` (of shape (1, n_support)) are
-        theirs.
+        Indices of the rows with a positive beta, to which `support_vectors_` and `dual_coef_` (of
+        shape (1, n_support)) belong.
     offset_ : float
         1.0; ``decision_function = score_samples - offset_``.
     n_iter_ : int
@@ -79,9 +82,9 @@ class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
     objective_, duality_gap_, kkt_violation_ : float
         Quality of the solution; the objective is the minimised dual.
     fit_status_ : Status
-        0 if solved.
+        0 if the problem was solved.
     gap_trace_ : array of shape (n_evaluations, 2) or None
-        Steps and gaps on the way, of solver="maxminover".
+        Number of steps and gap at each evaluation, for solver="maxminover".
 
     Examples
     --------
@@ -91,10 +94,9 @@ class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
     array([ 1, -1])
     """
 
-    _targets: ClassVar[Literal["ignored"]] = "ignored"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [POSITIVE],
-        "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
+        "kernel": [KernelOption(), callable],
         "gamma": [StrOptions({"scale", "auto"}), POSITIVE],
         "sigma": [None, POSITIVE],
         "degree": [Interval(Integral, 0, None, closed="left")],
@@ -149,7 +151,7 @@ class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
             For kernel="precomputed", the kernel matrix of shape (n_samples, n_samples).
         y : ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the squared slacks; a row of weight 0 is left out.
+            Weights of the squared slacks; rows of weight 0 are ignored.
         """
         rows = self._prepare(X, sample_weight, merge=True)
         store = KernelStore(rows.X, memory_limit=self.memory_limit)
@@ -168,11 +170,11 @@ class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        """At least 0 for inliers, negative for outliers."""
+        """Decision values: at least 0 for inliers, negative for outliers."""
         return self.score_samples(X) - self.offset_
 
     def score_samples(self, X: Any) -> FloatArray:
-        """w'phi(x) of each row."""
+        """Return w'phi(x) for each row."""
         check_is_fitted(self, "dual_coef_")
         X = self._check_rows(X, reset=False)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -190,11 +192,11 @@ class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
         return np.concatenate([self._kernel.evaluate(block, Z) @ beta for block in blocks])
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        """+1 for inliers, -1 for outliers."""
+        """Predict +1 for inliers and -1 for outliers."""
         return np.where(self.decision_function(X) >= 0.0, 1, -1).astype(np.intp, copy=False)
 
     def to_problem(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Problem:
-        """The Problem of `fit`, on all rows in their order; the estimator is not changed."""
+        """Return the Problem of `fit`, on all rows in their order; the estimator is not changed."""
         model: Self = clone(self)
         model._validate_params()
         rows = model._prepare(X, sample_weight, merge=False)
@@ -204,7 +206,7 @@ class OneClassMaxMinOver(OutlierMixin, BaseEstimator):
     def certify(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Certificate:
         """Recompute the quality of the fitted model from the raw training data.
 
-        Give the arguments of `fit`; `relative_gap` of the result compares with `gap_tol`.
+        Pass the arguments of `fit`; compare the `relative_gap` of the result with `gap_tol`.
         """
         check_is_fitted(self, "dual_coef_")
         rows = clone(self)._prepare(X, sample_weight, merge=False)

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn import svm
 from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
 from ..problem.box_problem import FloatArray, KernelView, Problem
 from .common.base import BaseSVM, OneProblemSVM
+from .common.declaration import Declaration, LibsvmType, declares
 from .exchange.model_exchange import ModelExchange
 
 
+@declares(
+    Declaration(
+        targets="ignored",
+        family="dual",
+        weight=None,
+        peer=svm.OneClassSVM,
+        libsvm=LibsvmType(2, "one_class"),
+        command="one-class",
+        abilities=frozenset({"folds", "gpu", "file"}),
+    )
+)
 class OneClassSVM(OutlierMixin, ModelExchange, OneProblemSVM):
     """Nu one-class SVM for outlier detection, with the answers of scikit-learn's OneClassSVM.
 
@@ -25,24 +38,24 @@ class OneClassSVM(OutlierMixin, ModelExchange, OneProblemSVM):
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of "rbf", "poly" and "sigmoid". "scale" is 1 / (n_features * variance of X),
-        rows counted by their weight.
+        with rows counted by their weight.
     coef0 : float, default=0.0
         Constant term of "poly" and "sigmoid".
     tol : float, default=1e-3
-        The KKT violation at which to stop, in absolute terms.
+        Absolute KKT violation at which the solver stops.
     nu : float, default=0.5
-        In (0, 1]: at most this share of the rows (by weight) lies outside, at least this share
-        are support vectors.
+        In (0, 1]: at most this fraction of the rows (by weight) are outliers, and at least this
+        fraction are support vectors.
     max_iter : int, default=-1
-        Limit on the iterations; -1 means none.
+        Maximum number of iterations; -1 means no limit.
     memory_limit : int or str or None, default=None
-        Bytes (or "200MB") for the kernel; None takes a share of the RAM. Takes the place of
-        scikit-learn's `cache_size`.
+        Memory limit for the kernel in bytes (or "200MB"); None uses a share of the RAM. This
+        replaces scikit-learn's `cache_size`.
     time_limit : float or None, default=None
-        Seconds after which to stop with what there is.
+        Time limit in seconds; when it expires, the solver returns its current iterate.
     device : {"cpu", "cuda", "auto"}, default="cpu"
-        Where the kernel is computed and the problems are solved: "cuda" needs an NVIDIA GPU and
-        CuPy (`pip install alphapath[gpu]`); "auto" takes it for 10,000 rows or more.
+        Where the kernel is computed and the problem is solved. "cuda" needs an NVIDIA GPU and
+        CuPy (`pip install alphapath[gpu]`); "auto" uses the GPU for 10,000 rows or more.
 
     Attributes
     ----------
@@ -51,7 +64,7 @@ class OneClassSVM(OutlierMixin, ModelExchange, OneProblemSVM):
     offset_ : array of shape (1,)
         decision_function = score_samples - offset_.
     fit_status_ : Status
-        0 if solved.
+        0 if the problem was solved.
     objective_, duality_gap_, kkt_violation_ : float
         Quality of the solution.
     solve_info_ : tuple of one Info
@@ -64,7 +77,6 @@ class OneClassSVM(OutlierMixin, ModelExchange, OneProblemSVM):
     array([ 1, -1])
     """
 
-    _targets: ClassVar[Literal["ignored"]] = "ignored"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseSVM._parameter_constraints,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],

@@ -1,4 +1,4 @@
-"""QuadraticLossSVC: squared hinge and Huber-type losses, at one lambda or along all of them."""
+"""QuadraticLossSVC: squared hinge and Huber-type losses, at one lambda or along the whole path."""
 
 from __future__ import annotations
 
@@ -27,11 +27,14 @@ from ..paths.quadratic.model import LOSSES, QuadraticModel, parse_loss
 from ..paths.quadratic.path import LambdaPath, PathEnd
 from ..problem.box_problem import FloatArray, Problem
 from ..problem.certificate import Certificate, certify
+from ..problem.optimality import snap_to_box
 from ..problem.solution import Solution, Status
 from ..solvers.dual import coordinate, newton
 from .common.base import BLOCK_VALUES, POSITIVE
+from .common.declaration import Declaration, declares
 from .common.inputs import check_weights
 from .common.merge_rows import MergedRows, keep_rows, merge_rows
+from .common.parameters import KernelOption
 from .common.problems import Budget, warn_unsolved
 
 #: What ended a path before its end.
@@ -42,6 +45,7 @@ ENDS = {
 }
 
 
+@declares(Declaration(targets="labels", family="ridge", weight="lam"))
 class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
     """Two-class SVM without a bias, with a quadratic loss.
 
@@ -63,10 +67,10 @@ class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
     coef0 : float, default=0.0
         Constant term of "poly" and "sigmoid".
     tol : float, default=1e-6
-        The KKT violation at which to stop, in absolute terms.
+        Absolute KKT violation at which the solver stops.
     memory_limit : int or str or None, default=None
-        Bytes (or "200MB") for the kernel; where the Newton solver does not fit, coordinate descent
-        takes its place.
+        Memory limit for the kernel in bytes (or "200MB"). If the Newton solver does not fit,
+        coordinate descent replaces it.
 
     Attributes
     ----------
@@ -90,7 +94,7 @@ class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": [StrOptions(set(LOSSES)), tuple, list],
         "lam": [POSITIVE],
-        "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
+        "kernel": [KernelOption(), callable],
         "gamma": [StrOptions({"scale", "auto"}), POSITIVE],
         "degree": [Interval(Integral, 0, None, closed="left")],
         "coef0": [Interval(Real, -np.inf, np.inf, closed="neither")],
@@ -173,7 +177,7 @@ class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
         return Problem.quadratic_loss(view, rows.targets, rows.weights, loss, float(self.lam))
 
     def to_problem(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Problem:
-        """The Problem of `fit`, on all rows in their order; the estimator is not changed."""
+        """Return the Problem of `fit`, on all rows in their order; the estimator is not changed."""
         model: Self = clone(self)
         model._validate_params()
         rows = model._prepare(X, y, sample_weight, merge=False)
@@ -193,7 +197,7 @@ class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Labels of two classes.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the losses; a row of weight 0 is left out.
+            Weights of the losses; rows of weight 0 are ignored.
         """
         rows = self._prepare(X, y, sample_weight, merge=True)
         store = KernelStore(rows.X, memory_limit=self.memory_limit)
@@ -237,10 +241,10 @@ class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
         max_events: int | None = None,
         time_limit: float | None = None,
     ) -> LambdaPath:
-        """The exact path over lambda for this loss and kernel; `lam` plays no part.
+        """Follow the exact path over lambda for this loss and kernel; `lam` is not used.
 
-        A limit or Ctrl-C ends it early: what was followed is returned, `info_.status` of the path
-        says so, and a ConvergenceWarning.
+        A limit or Ctrl-C ends the path early: the part followed so far is returned, its
+        `info_.status` gives the reason, and a ConvergenceWarning is raised.
 
         Parameters
         ----------
@@ -248,12 +252,12 @@ class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             Positive weights of the losses.
         lam_from, lam_to : float or None
-            The two ends, in either order; None stands for a lambda so large that no set changes
-            beyond.
+            The two ends, in either order. None stands for a lambda so large that no set changes
+            beyond it.
         max_events : int or None
-            Set changes after which to stop; None stands for 60 a row and 20,000 more.
+            Maximum number of set changes; None stands for 60 per row plus 20,000.
         time_limit : float or None
-            Seconds after which to stop.
+            Time limit in seconds.
 
         Examples
         --------
@@ -292,12 +296,13 @@ class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
             )
         beta = np.zeros(problem.n)
         beta[self.support_] = self.dual_coef_[0]
-        return certify(problem, np.clip(beta, problem.lower, problem.upper), 0.0)
+        # Shares of a merged row at its bound are at theirs but for rounding.
+        return certify(problem, snap_to_box(beta, problem.lower, problem.upper), 0.0)
 
     # -- predicting
 
     def decision_function(self, X: Any) -> FloatArray:
-        """f at the rows of X; positive for the second class."""
+        """Decision values f at the rows of X; positive for the second class."""
         check_is_fitted(self, "dual_coef_")
         X = self._check_rows(X, reset=False)
         return check_decision_values(on_distinct_rows(X, self._evaluate), self._kernel)
@@ -322,7 +327,7 @@ class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
                 yield rows, self._kernel.evaluate(X[rows], self.support_vectors_)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Class labels of the rows of X."""
+        """Predict the class labels of the rows of X."""
         codes = (self.decision_function(X) >= 0.0).astype(np.intp)
         labels: NDArray[Any] = self.classes_[codes]
         return labels
@@ -339,7 +344,7 @@ class QuadraticLossSVC(ClassifierMixin, BaseEstimator):
 
 
 def warn_ended(path: LambdaPath) -> None:
-    """A ConvergenceWarning for a path that did not go all the way."""
+    """Issue a ConvergenceWarning for a path that ended early."""
     reason = ENDS.get(path.info_.status)
     if reason is not None:
         warnings.warn(

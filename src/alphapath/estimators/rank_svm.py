@@ -1,4 +1,4 @@
-"""RankSVM: scores that put the rows of each query in the order of their relevance."""
+"""RankSVM: scores that order the rows of each query by relevance."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..kernels import Kernel, KernelStore, Linear, LinearRows, PairView, Precomputed, pairs_within
+from ..kernels import Kernel, KernelStore, Linear, PairView, Precomputed, pairs_within
 from ..kernels.choice import choose_gamma, make_kernel
 from ..kernels.equal_rows import on_distinct_rows
 from ..kernels.limits import check_decision_values, check_kernel_size, check_squared_norms
+from ..kernels.pair_differences import LinearRows
 from ..kernels.raw_rows import RawRows
 from ..kernels.samples import check_sparse
 from ..paths.ranking.ndcg import Queries, check_relevance, ndcg, read_queries
@@ -25,6 +26,7 @@ from ..problem.certificate import Certificate, certify
 from ..problem.solution import Solution, Status
 from ..solvers import ranking as pair_solver
 from .common.base import BLOCK_VALUES, POSITIVE
+from .common.declaration import Declaration, LibsvmType, declares
 from .common.inputs import check_weights
 from .common.problems import Budget, warn_unsolved
 from .exchange.libsvm_file import ModelTarget, write_model
@@ -32,43 +34,44 @@ from .exchange.libsvm_model import rank_to_libsvm
 from .svc import SVC
 
 
+@declares(Declaration(targets="relevance", family="pairs", libsvm=LibsvmType(3, "epsilon_svr")))
 class RankSVM(BaseEstimator):
     """Ranking: 1/2 |w|^2 + sum over pairs of C_ij max(0, 1 - (f(x_i) - f(x_j))), no bias.
 
-    Pairs (i, j) are rows of one query with y_i > y_j. They are never written out as differences,
-    and their kernel is never made: training on a million pairs takes the memory of the pairs'
-    indices and weights. The solution is exact to rounding where the last walk arrives (it does
-    but for very large margin sets), else within `tol`.
+    Pairs (i, j) are rows of one query with y_i > y_j. Their differences and their kernel matrix are
+    never formed: training on a million pairs takes only the memory of their indices and weights.
+    The solution is exact to rounding if the final walk completes (it fails only for very large
+    margin sets); otherwise it is within `tol`.
 
     Parameters
     ----------
     C : float, default=1.0
-        Weight of a pair.
+        Weight of each pair.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="linear"
     degree, gamma, coef0
-        Of the kernel, as in `SVC`.
+        Parameters of the kernel, as in `SVC`.
     pair_weights : {"uniform", "gain"}, default="uniform"
-        C_ij = C, or C (2^y_i - 2^y_j): pairs of very different relevance count more.
+        C_ij = C, or C (2^y_i - 2^y_j): pairs with very different relevance count more.
     k : int or None, default=10
-        Positions that count in `score`, NDCG@k; None for all.
+        Number of positions that count in `score`, NDCG@k; None for all.
     tol : float, default=1e-3
-        KKT violation to stop at, in units of the margin.
+        KKT violation at which the solver stops, in units of the margin.
     max_iter : int, default=-1
-        Newton steps (linear, up to 500 features) or passes over pairs; -1 for no limit. With a
-        limit the exact walk at the end is left out.
+        Maximum number of Newton steps (linear, up to 500 features) or passes over pairs; -1 for no
+        limit. With a limit, the exact walk at the end is skipped.
     memory_limit : int, str or None, default=None
-        Bytes for kernel values; a linear model needs none.
+        Memory limit for kernel values in bytes; a linear model stores none.
     time_limit : float or None, default=None
-        Seconds after which to stop with what there is.
+        Time limit in seconds; when it expires, the solver returns its current iterate.
 
     Attributes
     ----------
     coef_ : array of shape (n_features,)
-        Weights of the features; linear kernel only.
+        Weights of the features, for the linear kernel only.
     support_ : int array of shape (n_support,)
-        Training rows with a coefficient that is not 0.
+        Indices of the training rows with a nonzero coefficient.
     dual_coef_ : array of shape (n_support,)
-        Their coefficients, sums over pairs; they sum to 0.
+        Coefficients of these rows, which are sums over pairs; they sum to 0.
     support_vectors_ : array or CSR matrix of shape (n_support, n_features)
         Empty for the linear and precomputed kernels.
     pair_coef_ : array of shape (n_pairs,)
@@ -160,13 +163,14 @@ class RankSVM(BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For kernel="precomputed" the kernel matrix.
+            For kernel="precomputed", the kernel matrix.
         y : array-like of shape (n_samples,)
             Relevance; higher is better.
         qid : array-like of shape (n_samples,) or None
-            The query of each row, in any order; None (and no `group`): all rows are of one query.
+            The query of each row, in any order. Without `qid` and `group`, all rows belong to one
+            query.
         group : list of int or None
-            Sizes of queries that follow one another (LightGBM, XGBoost), in place of `qid`.
+            Sizes of consecutive queries (as in LightGBM and XGBoost), instead of `qid`.
         sample_weight : array-like of shape (n_samples,) or None
             C_ij is multiplied by the weights of both rows.
         """
@@ -256,7 +260,7 @@ class RankSVM(BaseEstimator):
     def take_solution(
         self, solution: Solution, X: Any, y: Any, *, qid: Any = None, group: Any = None
     ) -> Self:
-        """As if fitted: the model of a solution of `to_problem(X, y, qid=qid)`, of a path, say."""
+        """Become the fitted model of a solution of `to_problem(X, y, qid=qid)`."""
         self._prepare(X, y, qid, group, None)
         self._take(solution)
         return self
@@ -264,7 +268,7 @@ class RankSVM(BaseEstimator):
     def pairs_of(
         self, y: ArrayLike, qid: ArrayLike | None = None, *, group: ArrayLike | None = None
     ) -> NDArray[np.int64]:
-        """The pairs (better, worse) of rows, one row each, in the order of `pair_coef_`.
+        """Return the pairs (better, worse) of rows, one per line, in the order of `pair_coef_`.
 
         Examples
         --------
@@ -286,9 +290,9 @@ class RankSVM(BaseEstimator):
         group: ArrayLike | None = None,
         pair_weights: str | ArrayLike | None = None,
     ) -> Problem:
-        """The Problem of `fit`, over pairs; the estimator is not changed.
+        """Return the Problem of `fit`, over pairs; the estimator is not changed.
 
-        `pair_weights`, in place of the estimator's: a name, or one number a pair (C included).
+        `pair_weights` overrides the estimator's: a name, or one number per pair (including C).
         """
         model: Self = clone(self)
         model._validate_params()
@@ -306,8 +310,8 @@ class RankSVM(BaseEstimator):
     ) -> Certificate:
         """Recompute the quality of the fitted model from the raw training data.
 
-        Give the arguments of `fit`, and for a model of a path the weights of its pairs. Uses
-        `pair_coef_`, and no solver.
+        Pass the arguments of `fit` and, for a model taken from a path, the weights of its pairs.
+        The computation uses `pair_coef_` and no solver.
 
         Examples
         --------
@@ -338,7 +342,7 @@ class RankSVM(BaseEstimator):
     # -- predicting
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Scores of the rows of X; only their order within a query means something."""
+        """Scores of the rows of X; only their order within a query is meaningful."""
         check_is_fitted(self, "dual_coef_")
         X = self._check_rows(X, reset=False)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -359,7 +363,7 @@ class RankSVM(BaseEstimator):
         return scores
 
     def predict(self, X: Any) -> FloatArray:
-        """Scores of the rows of X, as `decision_function`."""
+        """Return the scores of the rows of X, as `decision_function` does."""
         return self.decision_function(X)
 
     def score(
@@ -373,7 +377,7 @@ class RankSVM(BaseEstimator):
     ) -> float:
         """Mean NDCG@k over the queries, with gains 2^y - 1 (see `alphapath.ndcg`).
 
-        With `sample_weight` a query counts by the mean weight of its rows.
+        With `sample_weight`, each query is weighted by the mean weight of its rows.
         """
         scores = self.predict(X)
         return ndcg(y, scores, qid, k=self.k, group=group, sample_weight=sample_weight)
@@ -381,14 +385,14 @@ class RankSVM(BaseEstimator):
 
 @dataclass(frozen=True)
 class RankRows:
-    """Checked rows by query, without those of weight 0.
+    """Validated rows grouped by query, without those of weight 0.
 
     Parameters
     ----------
     X : array or CSR matrix of shape (n, d), or the kernel matrix of these rows
     relevance, weights : arrays of shape (n,)
     queries : Queries
-        `order` are rows as the caller gave them.
+        `order` holds the indices of the rows as the caller passed them.
     """
 
     X: Any
@@ -409,7 +413,7 @@ class RankRows:
         return PairView(instances, better, worse, first_row, self.queries.order)
 
     def instances(self, kernel: Kernel, memory_limit: Any) -> Any:
-        """What a solver reads: rows for a linear model, else kernel values."""
+        """What a solver reads: rows for a linear model, otherwise kernel values."""
         if not isinstance(kernel, Linear):
             store = KernelStore(self.X, memory_limit=memory_limit)
             return store.view(kernel, precision="float64")
@@ -423,7 +427,7 @@ class RankRows:
         return LinearRows(self.X) if isinstance(kernel, Linear) else RawRows(kernel, self.X)
 
     def weigh(self, view: PairView, kind: str | ArrayLike, C: float) -> FloatArray:
-        """Weights of the pairs: C or C (2^y_i - 2^y_j), times those of both rows; or as given."""
+        """Weights of the pairs: C or C (2^y_i - 2^y_j), times those of both rows, or as passed."""
         if not isinstance(kind, str):
             weights = np.asarray(kind, dtype=np.float64)
             if weights.shape != (view.n,):
@@ -452,7 +456,7 @@ class RankRows:
 def group_rows(
     X: Any, relevance: FloatArray, weights: FloatArray, queries: Queries, is_matrix: bool
 ) -> RankRows:
-    """Rows in the order of their queries; those of weight 0 are left out."""
+    """Group rows by query; rows of weight 0 are dropped."""
     is_in = weights[queries.order] > 0.0
     if not is_in.all():
         ends = np.concatenate([[0], np.cumsum(is_in)])[queries.first_row]

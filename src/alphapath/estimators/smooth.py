@@ -1,8 +1,8 @@
 """What SmoothSVC and SmoothSVR share: parameters, the design matrix, fitting, decision values.
 
 A kernel model has the kernel matrix as its data: decision values are K u + b, and |u|^2 + b^2 is
-penalised. An instance of sample weight s stands for s equal rows, whose columns are one of sqrt(s)
-times the length; with weight 0 it has neither a loss nor a column.
+penalised. An instance of sample weight s stands for s equal rows, whose columns combine into one of
+sqrt(s) times the length; an instance of weight 0 has neither a loss nor a column.
 """
 
 from __future__ import annotations
@@ -32,13 +32,15 @@ from ..problem.solution import Status
 from ..solvers.smooth import newton as smooth_newton
 from ..solvers.smooth.strategy import STRATEGIES
 from .common.base import BLOCK_VALUES, POSITIVE
+from .common.declaration import Declaration, declares
 from .common.inputs import check_weights, encode_labels, weigh_classes
+from .common.parameters import KernelOption
 from .common.problems import Budget, certify_columns, overall_status, warn_unsolved
 
 
 @dataclass(frozen=True)
 class SmoothRows:
-    """Checked instances."""
+    """Validated instances."""
 
     X: Any
     targets: FloatArray  # class numbers, or values
@@ -47,11 +49,11 @@ class SmoothRows:
 
 
 class BaseSmooth(BaseEstimator):
-    """Base of the smooth SVMs; a model adds its targets and weights."""
+    """Base class of the smooth SVMs; a subclass adds its targets and weights."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "c": [POSITIVE],
-        "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
+        "kernel": [KernelOption(), callable],
         "degree": [Interval(Integral, 0, None, closed="left")],
         "gamma": [StrOptions({"scale", "auto"}), POSITIVE],
         "coef0": [Interval(Real, -np.inf, np.inf, closed="neither")],
@@ -225,9 +227,9 @@ class BaseSmooth(BaseEstimator):
     def to_problem(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None
     ) -> MarginProblem | list[MarginProblem]:
-        """The MarginProblem of `fit`, on all rows in their order; the estimator is not changed.
+        """Return the MarginProblem of `fit`, on all rows in order; the estimator is not changed.
 
-        A list, one a class, for more than two classes.
+        For more than two classes, the result is a list with one problem per class.
         """
         model: Self = clone(self)
         model._validate_params()
@@ -239,8 +241,9 @@ class BaseSmooth(BaseEstimator):
     ) -> MarginCertificate | list[MarginCertificate]:
         """Recompute the quality of the fitted model from the raw training data.
 
-        Give the arguments of `fit`. Uses the coefficients, the formula of the kernel and no solver;
-        more than two classes give a list, one certificate a class.
+        Pass the arguments of `fit`. The computation uses the coefficients, the formula of the
+        kernel and no solver. For more than two classes it returns a list with one certificate per
+        class.
         """
         check_is_fitted(self, "intercept_")
         model: Self = clone(self)
@@ -287,21 +290,25 @@ class BaseSmooth(BaseEstimator):
         return values[:, 0]
 
 
+@declares(
+    Declaration(targets="labels", family="smooth", weight="c", abilities=frozenset({"folds"}))
+)
 class SmoothSVC(ClassifierMixin, BaseSmooth):
     """Smooth support vector classification: 1/2 |(w, b)|^2 + c/2 sum (1 - y f(x))_+^2.
 
     The offset is penalised like a weight, so a linear model is LIBLINEAR's L2-loss primal with
-    C = c / 2. More than two classes are handled one against the rest. `cross_validate` and
-    `leave_one_out` of `alphapath.model_selection` start from the model on all data and update its
-    Hessian by the few instances that change: leave-one-out costs about as much as a few fits.
+    C = c / 2. More than two classes are handled one-vs-rest. `cross_validate` and `leave_one_out`
+    of `alphapath.model_selection` start from the model on all data and update its Hessian for the
+    few instances that change: leave-one-out costs about as much as a few fits.
 
     Parameters
     ----------
     c : float, default=1.0
-        Weight of the losses against the norm.
+        Weight of the losses relative to the norm.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="linear"
-        With any but "linear" the rows of the kernel matrix are the data, and |u|^2 of the decision
-        function sum_j u_j K(x, x_j) + b is penalised: no kernel needs to be positive definite.
+        For every kernel except "linear", the rows of the kernel matrix are the data, and |u|^2 of
+        the decision function sum_j u_j K(x, x_j) + b is penalised, so the kernel need not be
+        positive definite.
     degree : int, default=3
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -310,16 +317,17 @@ class SmoothSVC(ClassifierMixin, BaseSmooth):
         Constant term of "poly" and "sigmoid".
     fit_intercept : bool, default=True
     strategy : {"auto", "feature", "instance", "none"}, default="auto"
-        Where the Hessian is kept up to date: over the features, over the instances with a loss, or
-        the cheaper of the two at every step; "none" forms it anew at every step.
+        How the Hessian is updated: over the features ("feature"), over the instances with a loss
+        ("instance"), or the cheaper of the two at every step ("auto"). "none" forms it again at
+        every step.
     class_weight : dict or "balanced" or None, default=None
-        c of a class is class_weight[class] * c.
+        The c of each class is class_weight[class] * c.
     tol : float, default=1e-8
-        Norm of the gradient that passes where the exact optimum is not reached.
+        Norm of the gradient to accept where the exact optimum is not reached.
     max_iter : int, default=200
-        Newton steps of each class.
+        Maximum number of Newton steps for each class.
     time_limit : float or None, default=None
-        Seconds after which to stop with what there is.
+        Time limit in seconds; when it expires, the solver returns its current iterate.
 
     Attributes
     ----------
@@ -327,12 +335,13 @@ class SmoothSVC(ClassifierMixin, BaseSmooth):
     coef_ : array of shape (1, n_features) or (n_classes, n_features)
         Only for the linear kernel.
     kernel_coef_, X_fit_ : arrays
-        u, one row a column of the decision function, and the training rows; for the others.
+        For the other kernels: u, with one row per column of the decision function, and the training
+        rows.
     intercept_ : array of shape (1,) or (n_classes,)
     n_iter_ : int
-        Most Newton steps of any class.
+        Largest number of Newton steps over the classes.
     fit_status_ : Status
-        0 if solved.
+        0 if the problem was solved.
     objective_, duality_gap_, kkt_violation_ : float, or array of shape (n_classes,)
         Quality of the solution; the violation is the norm of the gradient.
     solve_info_ : tuple of Info
@@ -345,7 +354,6 @@ class SmoothSVC(ClassifierMixin, BaseSmooth):
     ['a']
     """
 
-    _targets: ClassVar[Literal["labels"]] = "labels"
     _loss = "squared_hinge"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseSmooth._parameter_constraints,
@@ -390,16 +398,16 @@ class SmoothSVC(ClassifierMixin, BaseSmooth):
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            c_i = c * class_weight * sample_weight_i; a row of weight 0 is left out.
+            c_i = c * class_weight * sample_weight_i; rows of weight 0 are ignored.
         """
         return self._fit(X, y, sample_weight)
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Shape (n,) for two classes, else one column a class."""
+        """Decision values: shape (n,) for two classes, else one column per class."""
         return self._shape_decision(self._decision_values(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Class labels of the rows of X."""
+        """Predict the class labels of the rows of X."""
         return self._predictions_of(self._decision_values(X))
 
     def _predictions_of(self, values: FloatArray) -> NDArray[Any]:
@@ -423,6 +431,9 @@ class SmoothSVC(ClassifierMixin, BaseSmooth):
         return [np.where(targets == code, 1.0, -1.0) for code in codes]
 
 
+@declares(
+    Declaration(targets="numbers", family="smooth", weight="c", abilities=frozenset({"folds"}))
+)
 class SmoothSVR(RegressorMixin, BaseSmooth):
     """Smooth support vector regression: 1/2 |(w, b)|^2 + c/2 sum (|y - f(x)| - epsilon)_+^2.
 
@@ -431,7 +442,7 @@ class SmoothSVR(RegressorMixin, BaseSmooth):
     Parameters
     ----------
     c : float, default=1.0
-        Weight of the losses against the norm.
+        Weight of the losses relative to the norm.
     epsilon : float, default=0.1
         Errors up to epsilon cost nothing.
     kernel, degree, gamma, coef0, fit_intercept, strategy, tol, max_iter, time_limit
@@ -453,7 +464,6 @@ kkt_violation_, solve_info_
     1.5
     """
 
-    _targets: ClassVar[Literal["numbers"]] = "numbers"
     _loss = "squared_epsilon_insensitive"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseSmooth._parameter_constraints,
@@ -497,12 +507,12 @@ kkt_violation_, solve_info_
             For kernel="precomputed", the kernel matrix of shape (n_samples, n_samples).
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
-            c_i = c * sample_weight_i; a row of weight 0 is left out.
+            c_i = c * sample_weight_i; rows of weight 0 are ignored.
         """
         return self._fit(X, y, sample_weight)
 
     def predict(self, X: Any) -> FloatArray:
-        """Predicted values of the rows of X."""
+        """Predict the targets of the rows of X."""
         return self._predictions_of(self._decision_values(X))
 
     @property

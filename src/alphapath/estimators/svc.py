@@ -3,62 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn import svm
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from ..kernels.raw_rows import Members
-from ..paths import Terms
+from ..paths.incremental import Terms
 from ..problem.box_problem import FloatArray
 from .common import one_vs_one
 from .common.base import POSITIVE
+from .common.declaration import Declaration, LibsvmType, declares
 from .common.inputs import encode_labels, weigh_classes
 from .common.updating import WINDOW, UpdatingSVM, has_features
 from .exchange.model_exchange import ModelExchange
 
 
+@declares(
+    Declaration(
+        targets="labels",
+        family="dual",
+        peer=svm.SVC,
+        libsvm=LibsvmType(0, "c_svc"),
+        command="c-svc",
+        abilities=frozenset({"folds", "path", "updates", "gpu", "file"}),
+    )
+)
 class SVC(ClassifierMixin, ModelExchange, UpdatingSVM):
-    """C-support vector classification, with the answers of scikit-learn's SVC.
+    """C-support vector classification, with the results of scikit-learn's SVC.
 
-    More than two classes are handled one-vs-one, all pairs on one kernel.
+    More than two classes are handled one-vs-one; all pairs share one kernel.
 
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the losses against the norm.
+        Weight of the losses relative to the norm.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
     degree : int, default=3
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of "rbf", "poly" and "sigmoid". "scale" is 1 / (n_features * variance of X),
-        rows counted by their weight.
+        with rows counted by their weight.
     coef0 : float, default=0.0
         Constant term of "poly" and "sigmoid".
     tol : float, default=1e-3
-        The KKT violation at which to stop, in absolute terms.
+        Absolute KKT violation at which the solver stops.
     class_weight : dict or "balanced" or None, default=None
-        C of a class is class_weight[class] * C; "balanced" makes all classes weigh the same, rows
-        counted by their sample weight.
+        The C of each class is class_weight[class] * C; "balanced" gives all classes the same total
+        weight, with rows counted by their sample weight.
     max_iter : int, default=-1
-        Limit on the iterations of each pair; -1 means none.
+        Maximum number of iterations for each pair; -1 means no limit.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        What `decision_function` returns for more than two classes.
+        Shape of `decision_function` for more than two classes: one column per class or per pair.
     break_ties : bool, default=False
-        Whether `predict` follows the "ovr" decision function instead of the votes of the pairs.
+        Whether `predict` uses the "ovr" decision function instead of the votes of the pairs.
     memory_limit : int or str or None, default=None
-        Bytes (or "200MB") for the kernel; None takes a share of the RAM. Takes the place of
-        scikit-learn's `cache_size`.
+        Memory limit for the kernel in bytes (or "200MB"); None uses a share of the RAM. This
+        replaces scikit-learn's `cache_size`.
     time_limit : float or None, default=None
-        Seconds after which to stop with what there is.
+        Time limit in seconds; when it expires, the solver returns its current iterate.
     window : int or None, default=None
-        How many rows `partial_fit` and `update` keep at most: the oldest are forgotten.
+        Maximum number of rows that `partial_fit` and `update` keep; the oldest are forgotten.
     device : {"cpu", "cuda", "auto"}, default="cpu"
-        Where the kernel is computed and the problems are solved: "cuda" needs an NVIDIA GPU and
-        CuPy (`pip install alphapath[gpu]`); "auto" takes it for 10,000 rows or more.
+        Where the kernel is computed and the problems are solved. "cuda" needs an NVIDIA GPU and
+        CuPy (`pip install alphapath[gpu]`); "auto" uses the GPU for 10,000 rows or more.
 
     Attributes
     ----------
@@ -68,14 +80,14 @@ class SVC(ClassifierMixin, ModelExchange, UpdatingSVM):
     fit_status_ : Status
         0 if every pair was solved.
     objective_, duality_gap_, kkt_violation_ : float, or array of shape (n_pairs,)
-        Quality of the solution; an array for more than two classes.
+        Quality of the solution, as an array for more than two classes.
     solve_info_ : tuple of Info
-        Counts, times and quality of each solve, one a pair of classes.
+        Counts, times and quality of each solve, one per pair of classes.
 
     Notes
     -----
     There is no `probability`: wrap the estimator in `CalibratedClassifierCV`. scikit-learn's
-    `shrinking`, `cache_size`, `verbose` and `random_state` mean nothing here and are not accepted;
+    `shrinking`, `cache_size`, `verbose` and `random_state` have no meaning here and are rejected;
     `SVC.from_sklearn` converts an estimator that has them.
 
     Examples
@@ -85,7 +97,6 @@ class SVC(ClassifierMixin, ModelExchange, UpdatingSVM):
     ['a']
     """
 
-    _targets: ClassVar[Literal["labels"]] = "labels"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **UpdatingSVM._parameter_constraints,
         "C": [POSITIVE],
@@ -140,7 +151,7 @@ class SVC(ClassifierMixin, ModelExchange, UpdatingSVM):
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            C_i = C * class_weight * sample_weight_i; a row of weight 0 is left out.
+            C_i = C * class_weight * sample_weight_i; rows of weight 0 are ignored.
         """
         return self._fit(X, y, sample_weight)
 
@@ -152,14 +163,14 @@ class SVC(ClassifierMixin, ModelExchange, UpdatingSVM):
         sample_weight: ArrayLike | None = None,
         classes: ArrayLike | None = None,
     ) -> Self:
-        """Add rows to the training set, exactly: the model of all rows, not a step towards it.
+        """Add rows to the training set and update the model to the exact one of all rows.
 
         Parameters
         ----------
         X, y, sample_weight
             The rows to add, as in `fit`.
         classes : array-like, default=None
-            All classes that will ever come; by default those of the first rows.
+            All classes that will ever occur; by default, those of the first rows.
 
         Examples
         --------
@@ -170,7 +181,7 @@ class SVC(ClassifierMixin, ModelExchange, UpdatingSVM):
             self._set_classes(y, classes)
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(
-                f"classes is {np.unique(classes)}, but the model was begun with {self.classes_}; "
+                f"classes is {np.unique(classes)}, but the model was started with {self.classes_}; "
                 f"leave it out, or give the same."
             )
         rows = self._check_addition(X, y, sample_weight)
@@ -196,11 +207,11 @@ class SVC(ClassifierMixin, ModelExchange, UpdatingSVM):
         return np.asarray(codes, dtype=np.float64)
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Shape (n,) for two classes, else one column a class ("ovr") or a pair ("ovo")."""
+        """Decision values: shape (n,), or one column per class ("ovr") or pair ("ovo")."""
         return self._shape_decision(self._decision_values(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Class labels of the rows of X."""
+        """Predict the class labels of the rows of X."""
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'.")
         return self._predictions_of(self._decision_values(X))

@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn import svm
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 
-from ..paths import Terms
+from ..paths.incremental import Terms
 from ..problem.box_problem import FloatArray
 from .common.base import POSITIVE, OneProblemSVM
+from .common.declaration import Declaration, LibsvmType, declares
 from .common.updating import WINDOW, UpdatingSVM, has_features
 from .exchange.model_exchange import ModelExchange
 
 
+@declares(
+    Declaration(
+        targets="numbers",
+        family="dual",
+        peer=svm.SVR,
+        libsvm=LibsvmType(3, "epsilon_svr"),
+        command="epsilon-svr",
+        abilities=frozenset({"folds", "path", "updates", "gpu", "file"}),
+    )
+)
 class SVR(RegressorMixin, ModelExchange, OneProblemSVM, UpdatingSVM):
-    """Epsilon-support vector regression, with the answers of scikit-learn's SVR.
+    """Epsilon-support vector regression, with the results of scikit-learn's SVR.
 
     Parameters
     ----------
@@ -28,34 +40,34 @@ class SVR(RegressorMixin, ModelExchange, OneProblemSVM, UpdatingSVM):
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of "rbf", "poly" and "sigmoid". "scale" is 1 / (n_features * variance of X),
-        rows counted by their weight.
+        with rows counted by their weight.
     coef0 : float, default=0.0
         Constant term of "poly" and "sigmoid".
     tol : float, default=1e-3
-        The KKT violation at which to stop, in absolute terms.
+        Absolute KKT violation at which the solver stops.
     C : float, default=1.0
-        Weight of the losses against the norm.
+        Weight of the losses relative to the norm.
     epsilon : float, default=0.1
         Errors up to epsilon cost nothing.
     max_iter : int, default=-1
-        Limit on the iterations; -1 means none.
+        Maximum number of iterations; -1 means no limit.
     memory_limit : int or str or None, default=None
-        Bytes (or "200MB") for the kernel; None takes a share of the RAM. Takes the place of
-        scikit-learn's `cache_size`.
+        Memory limit for the kernel in bytes (or "200MB"); None uses a share of the RAM. This
+        replaces scikit-learn's `cache_size`.
     time_limit : float or None, default=None
-        Seconds after which to stop with what there is.
+        Time limit in seconds; when it expires, the solver returns its current iterate.
     window : int or None, default=None
-        How many rows `partial_fit` and `update` keep at most: the oldest are forgotten.
+        Maximum number of rows that `partial_fit` and `update` keep; the oldest are forgotten.
     device : {"cpu", "cuda", "auto"}, default="cpu"
-        Where the kernel is computed and the problems are solved: "cuda" needs an NVIDIA GPU and
-        CuPy (`pip install alphapath[gpu]`); "auto" takes it for 10,000 rows or more.
+        Where the kernel is computed and the problems are solved. "cuda" needs an NVIDIA GPU and
+        CuPy (`pip install alphapath[gpu]`); "auto" uses the GPU for 10,000 rows or more.
 
     Attributes
     ----------
     support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, n_iter_, shape_fit_
         As in scikit-learn; `dual_coef_` is always a dense array.
     fit_status_ : Status
-        0 if solved.
+        0 if the problem was solved.
     objective_, duality_gap_, kkt_violation_ : float
         Quality of the solution.
     solve_info_ : tuple of one Info
@@ -69,7 +81,6 @@ class SVR(RegressorMixin, ModelExchange, OneProblemSVM, UpdatingSVM):
     True
     """
 
-    _targets: ClassVar[Literal["numbers"]] = "numbers"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **UpdatingSVM._parameter_constraints,
         "C": [POSITIVE],
@@ -117,13 +128,13 @@ class SVR(RegressorMixin, ModelExchange, OneProblemSVM, UpdatingSVM):
             For kernel="precomputed", the kernel matrix of shape (n_samples, n_samples).
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
-            C_i = C * sample_weight_i; a row of weight 0 is left out.
+            C_i = C * sample_weight_i; rows of weight 0 are ignored.
         """
         return self._fit(X, y, sample_weight)
 
     @available_if(has_features)
     def partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Add rows to the training set, exactly: the model of all rows, not a step towards it.
+        """Add rows to the training set and update the model to the exact one of all rows.
 
         Parameters
         ----------
@@ -140,7 +151,7 @@ class SVR(RegressorMixin, ModelExchange, OneProblemSVM, UpdatingSVM):
         return self._change(rows, np.zeros(0, dtype=np.int64))
 
     def predict(self, X: Any) -> FloatArray:
-        """Predicted values of the rows of X."""
+        """Predict the targets of the rows of X."""
         return self._predictions_of(self._decision_values(X))
 
     def _check_targets(self, y: Any, sample_weight: FloatArray) -> FloatArray:

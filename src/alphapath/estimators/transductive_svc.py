@@ -19,38 +19,41 @@ from ..paths.weights import read_estimator
 from ..problem.box_problem import FloatArray
 from ..problem.certificate import Certificate
 from .common.base import POSITIVE
+from .common.declaration import Declaration, declares
 from .svc import SVC
 
 #: The label of a row without one, as in scikit-learn's semi-supervised estimators.
 UNLABELLED = -1
 
 
+@declares(Declaration(targets="labels", family="transduction"))
 class TransductiveSVC(ClassifierMixin, BaseEstimator):
-    """Classification of two classes with labelled and unlabelled rows.
+    """Classification of two classes from labelled and unlabelled rows.
 
-    Unlabelled rows (label -1) first get the labels of the supervised model, then weights that are
-    doubled from nearly 0 to `C_unlabelled`; between doublings, pairs of opposite labels that would
-    both rather be switched are. Each of these problems is solved exactly, from the solution of
-    the one before it.
+    Unlabelled rows (label -1) first receive the labels of the supervised model and weights close to
+    0. The weights are then doubled until they reach `C_unlabelled`; between doublings, pairs of
+    opposite labels are switched where both rows favour it. Each of these problems is solved
+    exactly, warm-started from the solution of the previous one.
 
     Parameters
     ----------
     C : float, default=1.0
-        Weight of labelled rows.
+        Weight of the labelled rows.
     C_unlabelled : float, default=1.0
-        Weight that unlabelled rows reach.
+        Final weight of the unlabelled rows.
     kernel, degree, gamma, coef0, memory_limit
         As in `SVC`.
     positive_share : float or None, default=None
-        The share of unlabelled rows of the second class; None takes that of the labelled rows.
+        Fraction of the unlabelled rows to assign to the second class; None uses the fraction among
+        the labelled rows.
 
     Attributes
     ----------
     classes_ : array of shape (2,)
     transduction_ : array of shape (n_samples,)
-        The label of every row, those given included.
+        The label of every row, including the labelled ones.
     model_ : SVC
-        The model of all rows with these labels.
+        The model fitted on all rows with these labels.
     n_switches_, n_doublings_, n_rounds_ : int
 
     Examples
@@ -147,8 +150,8 @@ class TransductiveSVC(ClassifierMixin, BaseEstimator):
     def certify(self, X: Any, y: Any) -> Certificate:
         """Recompute the quality of the fitted model from the raw training data.
 
-        Give the arguments of `fit`. It certifies the model of all rows with the labels of
-        `transduction_`, outside all solvers; which labels are the best is not certified.
+        Pass the arguments of `fit`. The certificate is for the model on all rows with the labels of
+        `transduction_` and uses no solver; it does not certify that these labels are the best.
         """
         check_is_fitted(self, "model_")
         labels = column_or_1d(y)
@@ -169,9 +172,9 @@ class TransductiveSVC(ClassifierMixin, BaseEstimator):
         return found
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Positive for the second class."""
+        """Decision values; positive for the second class."""
         return self.model_.decision_function(self._check_rows(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Class labels of the rows of X."""
+        """Predict the class labels of the rows of X."""
         return self.model_.predict(self._check_rows(X))

@@ -1,4 +1,4 @@
-"""All problems on one kernel at once, on a GPU. CuPy is asked for only when a device is used."""
+"""All problems on one kernel at once, on a GPU. CuPy is imported only when a device is used."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A sequence of problems on one kernel, solved at the same time.
 
-The same steps as in solvers/sequence, on a device: all begin at once, since it has room for all.
-Those that are not solved soon wait for their parents (the same weights at a smaller C) and go on
-from them where that is better than what they have. See smo.cu.
+These are the steps of solvers/sequence on a device: all start at once, since there is room for all.
+Steps that are not solved soon wait for their parents (the same weights at a smaller C) and continue
+from them if that is better than their current point. See smo.cu.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _core
 from ..interrupt import is_wanted
 from ..problem.box_problem import FloatArray
 from ..problem.limits import Limits
@@ -37,25 +38,25 @@ PATIENCE = 100
 OBJECTIVE_ROUNDING = 1e-10
 #: Problems whose objectives are summed at a time.
 PART = 128
-#: Gradients computed anew for the sake of float32 kernel values, at most.
+#: Maximum number of gradients recomputed because of float32 kernel values.
 REFINEMENTS = 3
 #: Iterating stops at this share of the tolerance: what float32 values may add has room then.
 TOL_SHARE = 0.9
 
-#: Numbers of the seeds, as in solvers/sequence/sequence.py.
-COLD, KEEP, SCALE = 0, 1, 3
+#: Numbers of the seeds, as the native code gives them.
+COLD, KEEP, SCALE = int(_core.Seed.cold), int(_core.Seed.keep), int(_core.Seed.scale)
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """rows of the weights, factors, and the step that each begins from (-1: none)."""
+    """Rows of the weights, factors, and the step that warm-starts each step (-1: none)."""
 
     rows: NDArray[np.int64]
     factors: FloatArray
     parents: NDArray[np.int64]
 
     def part(self, index: NDArray[np.int64]) -> Plan:
-        """Some consecutive steps alone; a parent that is not among them is none."""
+        """A plan of some consecutive steps; parents that are not among them are dropped."""
         parents = self.parents[index] - index[0]
         return Plan(self.rows[index], self.factors[index], np.where(parents >= 0, parents, -1))
 
@@ -90,7 +91,7 @@ class BatchSolver:
         self.is_interrupted = self.is_out_of_time = False
 
     def run(self) -> dict[str, Any]:
-        """The columns of all steps; those before the first unsolved one after Ctrl-C or a limit."""
+        """The columns of all steps; after Ctrl-C or a limit, those before the first unsolved."""
         active = np.arange(len(self.plan.rows), dtype=np.int32)
         self._set_gradients(active)
         for _ in range(1 + REFINEMENTS):
@@ -99,7 +100,7 @@ class BatchSolver:
             except KeyboardInterrupt:
                 self.is_interrupted = True
             columns = self._measure()
-            # Where float32 values were not close enough, the gradient is set right and it goes on.
+            # Where float32 values were too rough, the gradient is corrected and solving goes on.
             is_off = columns["kkt_violation"] > self.limits.tol
             active = np.flatnonzero(is_off & (self.status == int(Status.SOLVED))).astype(np.int32)
             if self.is_interrupted or self.is_out_of_time:
@@ -308,7 +309,7 @@ class BatchSolver:
 def parents_along_c(
     rows: NDArray[np.int64], factors: FloatArray, parents: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Parents that a device begins from: steps of the same weights at a smaller factor."""
+    """Parents that a device uses: steps of the same weights at a smaller factor."""
     return np.array(
         [
             parent if parent >= 0 and rows[parent] == row and factors[parent] <= factor else -1

@@ -22,7 +22,7 @@ MAX_SHARED = 200 * 1024
 
 @lru_cache(maxsize=1)
 def require_cupy() -> Any:
-    """CuPy, with a device it can use; a sentence on what is missing otherwise."""
+    """Return CuPy with a usable device; otherwise raise an error that says what is missing."""
     try:
         import cupy
     except ImportError:
@@ -117,7 +117,7 @@ class CudaEngine:
         )
 
     def update(self, active: NDArray[np.int32], rows: Any) -> None:
-        """Add the kernel rows of what moved to the gradients."""
+        """Add the kernel rows of the betas that moved to the gradients."""
         self._set_active(active)
         n_tiles = -(-self.state.width // UPDATE_COLUMNS)
         self._update(
@@ -127,7 +127,7 @@ class CudaEngine:
         )
 
     def walk(self, inverse: Any, slopes: Any, beta: Any, lower: Any, upper: Any) -> Any:
-        """Newton's direction over a free set and its corrections at bounds; where that leads."""
+        """Follow Newton's direction over a free set, with its corrections at bounds."""
         cupy, m = self.xp, beta.size
         ones, scaled, d = begin_walk(inverse, slopes)
         moved = beta.copy()
@@ -142,7 +142,7 @@ class CudaEngine:
 
 
 def as_struct(cupy: Any, fields: list[Any]) -> Any:
-    """A struct in device memory: eight bytes a field, the address of an array."""
+    """A struct in device memory with eight bytes per field, the address of an array."""
     words = [
         np.array(field).view(np.uint64) if isinstance(field, np.generic) else field.data.ptr
         for field in fields

@@ -2,10 +2,10 @@
 
     minimise  1/2 d' K d + s' d   over the free set, with sum(d) = 0 and beta + d in the box
 
-Where SMO crawls (large C, smooth kernels) this takes the long way at once. As in
-cpp/src/dual/box_face:
-with H = A^-1 - A^-1 1 1' A^-1 / (1' A^-1 1), Newton's direction is -H s; a member p that meets its
-bound is fixed by taking w = H e_p out of everything, H <- H - w w' / w_p (walk.cu, reference.py).
+Where SMO converges slowly (large C, smooth kernels), this takes one long step. As in
+cpp/src/dual/box_face, with H = A^-1 - A^-1 1 1' A^-1 / (1' A^-1 1), Newton's direction is -H s; a
+member p that meets its bound is fixed by removing w = H e_p from everything,
+H <- H - w w' / w_p (walk.cu, reference.py).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ RIDGES = (1e-6, 1e-4)
 
 
 def most_members(memory_limit: int) -> int:
-    """Members that a free set may have within the limit."""
+    """Largest number of members that a free set may have within the limit."""
     return min(MAX_MEMBERS, int((FREE_SET_SHARE * memory_limit / (8 * N_MATRICES)) ** 0.5))
 
 
 def solve_free_set(engine: Any, matrix: DeviceMatrix, p: int) -> bool:
-    """Move problem p to the minimum over its free set; False where that brought nothing."""
+    """Move problem p to the minimum over its free set; False if that brought no progress."""
     state: BatchState = engine.state
     xp, n = state.xp, int(state.sizes[state.rows[p]])
     beta, g = state.beta[p, :n], state.gradient[p, :n]
@@ -66,7 +66,7 @@ def solve_free_set(engine: Any, matrix: DeviceMatrix, p: int) -> bool:
 
 
 def invert(xp: Any, block: Any) -> Any:
-    """A^-1 for the kernel block seen from its first member; None where it is not definite."""
+    """A^-1 for the kernel block relative to its first member; None if it is not definite."""
     origin, norm = block[0].copy(), block[0, 0]
     block -= origin[:, None]
     block -= origin

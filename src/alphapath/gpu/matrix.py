@@ -2,9 +2,9 @@
 
     K_ij = stored_ij + offset_i + offset_j
 
-as in the native store: the equality constraint makes the offsets a constant of the slopes, and what
-is left keeps its digits in float32 however constant K is. Products run in double, which costs no
-more than float32 on the devices this is made for, and no tensor format is used behind one's back.
+as in the native store: under the equality constraint, the offsets shift all slopes by a constant,
+and the rest keeps its digits in float32 however constant K is. Products are computed in double,
+which costs no more than float32 on the target devices, and no tensor format is used implicitly.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..errors import KernelError
-from ..kernels import Kernel, Linear, Poly, Rbf, Sigmoid
+from ..kernels import KERNELS, Kernel, Linear, Rbf
 
 #: Bytes of one tile of double values.
 TILE_BYTES = 1 << 27
 
 
 class DeviceRows:
-    """The rows of X on a device: less their mean, with their squared norms."""
+    """The rows of X on a device, minus their mean, with their squared norms."""
 
     def __init__(self, xp: Any, X: Any) -> None:
         self.xp = xp
@@ -58,6 +58,11 @@ class DeviceRows:
         return self._distances
 
 
+def is_on_devices(kernel: type[Kernel]) -> bool:
+    """Whether a device can compute the kernel: from inner products, or the linear and the RBF."""
+    return kernel.product == "dot" or issubclass(kernel, Rbf | Linear)
+
+
 class DeviceMatrix:
     """One kernel on the rows of a device.
 
@@ -66,15 +71,16 @@ class DeviceMatrix:
     rows : DeviceRows
     kernel : Kernel
     is_full : bool
-        Whether all values are kept; otherwise rows are computed whenever they are asked for.
+        Whether all values are stored; otherwise, rows are computed on demand.
     """
 
     def __init__(self, rows: DeviceRows, kernel: Kernel, is_full: bool) -> None:
         self.rows_of_data, self.kernel, self.xp, self.n = rows, kernel, rows.xp, rows.n
-        if not isinstance(kernel, Rbf | Linear | Poly | Sigmoid):
+        if not is_on_devices(type(kernel)):
+            known = [repr(name) for name, other in KERNELS.items() if is_on_devices(other)]
             raise KernelError(
-                f"The kernel {kernel.name!r} can not be computed on a device; 'rbf', 'linear', "
-                f"'poly' and 'sigmoid' can. Use device='cpu' for others."
+                f"The kernel {kernel.name!r} cannot be computed on a device; "
+                f"{', '.join(known[:-1])} and {known[-1]} can. Use device='cpu' for others."
             )
         self.offset = self._find_offsets()
         self.n_rows_computed = 0
@@ -98,12 +104,7 @@ class DeviceMatrix:
 
     def _function(self, dot: Any) -> Any:
         """The kernel as a function of the dot product."""
-        kernel = self.kernel
-        if isinstance(kernel, Poly):
-            return (kernel.gamma * dot + kernel.coef0) ** kernel.degree
-        if isinstance(kernel, Sigmoid):
-            return self.xp.tanh(kernel.gamma * dot + kernel.coef0)
-        return dot
+        return dot if isinstance(self.kernel, Linear) else self.kernel.of_products(dot, self.xp)
 
     def _find_diagonal(self) -> Any:
         if isinstance(self.kernel, Rbf):
@@ -145,7 +146,7 @@ class DeviceMatrix:
         return out
 
     def multiply(self, betas: Any) -> Any:
-        """K beta in double for every row of `betas`, from values computed anew in double."""
+        """K beta in double for every row of `betas`, from values recomputed in double."""
         xp = self.xp
         support = xp.flatnonzero((betas != 0.0).any(axis=0))
         product = xp.zeros(betas.shape)
@@ -159,7 +160,7 @@ class DeviceMatrix:
 
 
 def tile_rows(n: int) -> int:
-    """Rows of a tile: whole warps of them, one at least."""
+    """Number of rows of a tile: whole warps, at least one."""
     return max(1, TILE_BYTES // (8 * n) // 32 * 32)
 
 

@@ -1,6 +1,6 @@
 """The batched SMO in plain NumPy: what smo.cu and walk.cu do, for machines without a GPU.
 
-It is slow and there to be read and compared with: tests run the same driver on it.
+It is slow and serves as a readable reference: tests run the same driver on it.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class ReferenceEngine:
             state.moved[p, : moved.size] = where[moved]
 
     def update(self, active: NDArray[np.int32], rows: FloatArray) -> None:
-        """Add the kernel rows of what moved to the gradients."""
+        """Add the kernel rows of the betas that moved to the gradients."""
         state = self.state
         for p in active:
             moved = int(state.n_moved[p])
@@ -99,7 +99,7 @@ class ReferenceEngine:
 
     def walk(self, inverse: FloatArray, slopes: FloatArray, beta: FloatArray, lower: FloatArray,
              upper: FloatArray) -> FloatArray:  # fmt: skip
-        """Newton's direction over a free set and its corrections at bounds; where that leads."""
+        """Follow Newton's direction over a free set, with its corrections at bounds."""
         ones, scaled, d = begin_walk(inverse, slopes)
         is_fixed = np.zeros(beta.size, dtype=bool)
         fixed: list[tuple[int, FloatArray]] = []
@@ -162,7 +162,7 @@ def solve_small(
     goal: float,
     max_iter: int,
 ) -> int:
-    """Second-order SMO on a few instances, in place; returns the number of iterations."""
+    """Run second-order SMO on a few instances, in place; return the number of iterations."""
     lower, upper = box
     for iteration in range(max_iter):
         rising, falling = find_slopes(g, beta, epsilon)

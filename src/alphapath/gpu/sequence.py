@@ -22,9 +22,9 @@ def solve_on_device(
     limits: Limits,
     start: FloatArray | None = None,
 ) -> tuple[dict[str, Any], bool]:
-    """The columns of a sequence's solution, and whether Ctrl-C ended it.
+    """Return the columns of the solution of a sequence, and whether Ctrl-C ended it.
 
-    Only the steps before the first that is missing are returned. `start` is a feasible beta for
+    Only the steps before the first unsolved one are returned. `start` is a feasible beta for
     all steps without a parent.
     """
     family = Family(

@@ -1,4 +1,4 @@
-"""What a batch of problems on one kernel carries, in arrays of NumPy or CuPy alike."""
+"""The state of a batch of problems on one kernel, in arrays of NumPy or CuPy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GOAL = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """Problems that differ in their weights alone, as in solvers/sequence/sequence.py.
+    """Problems that differ only in their weights, as in solvers/sequence/sequence.py.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ class Family:
 class BatchState:
     """beta, gradient and box of every problem, at its members only.
 
-    The members of a problem are the instances of positive weight, in order. Arrays have one row a
-    problem and `width` columns, filled up with empty boxes.
+    The members of a problem are the instances of positive weight, in order. Arrays have one row
+    per problem and `width` columns, padded with empty boxes.
     """
 
     def __init__(self, xp: Any, family: Family, rows: NDArray[np.int64], factors: FloatArray):
@@ -106,7 +106,7 @@ class BatchState:
         return (beta * (gradient - targets) / 2.0 + epsilon * xp.abs(beta)).sum(axis=1)
 
     def take(self, p: int, values: Any) -> Any:
-        """The values of problem p's members, filled up with zeros."""
+        """The values of the members of problem p, padded with zeros."""
         row = int(self.rows[p])
         size = int(self.sizes[row])
         taken = self.xp.zeros(self.width)
@@ -115,12 +115,12 @@ class BatchState:
 
 
 def problem_bytes(width: int) -> int:
-    """Bytes of one problem with so many members, its working set included."""
+    """Bytes of one problem with this number of members, including its working set."""
     return 8 * ARRAYS * width + 4 * SIZE**2 + 24 * SIZE
 
 
 def fill_up(lower: FloatArray, upper: FloatArray, total: float) -> FloatArray:
-    """Every beta at the end of its box nearest to 0, then moved in order until the sum is met."""
+    """Set every beta to the end of its box nearest to 0, then move them to meet the sum."""
     beta: FloatArray = np.clip(0.0, lower, upper)
     missing = total - float(beta.sum())
     if missing == 0.0:
@@ -131,5 +131,5 @@ def fill_up(lower: FloatArray, upper: FloatArray, total: float) -> FloatArray:
 
 
 def to_host(array: Any) -> Any:
-    """An array of NumPy."""
+    """Convert to an array of NumPy."""
     return array if isinstance(array, np.ndarray) else array.get()

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import DeviceError, KernelError
-from ..kernels import Counts, Kernel, parse_memory_limit
+from ..kernels import Kernel, parse_memory_limit
 from ..kernels.equal_rows import EqualRows
 from ..kernels.limits import LARGEST_IN_FLOAT32, check_kernel_size, check_squared_norms
-from ..kernels.store import Shelf
+from ..kernels.store import Counts, Shelf
 from ..problem.box_problem import FloatArray
 from .cuda import CudaEngine, require_cupy
 from .free_set import FREE_SET_SHARE, most_members
@@ -41,16 +41,16 @@ N_TILES = 6
 
 @dataclass(frozen=True)
 class Layout:
-    """How a limit is used: the same for every kernel, whether others are there or not.
+    """How a memory limit is used; it is the same for every kernel, independent of the others.
 
     Parameters
     ----------
     shared : int
-        Bytes of the rows, and of distances where they are kept.
+        Bytes of the rows, and of distances if they are cached.
     keeps_distances, is_full : bool
-        Whether all squared distances are kept, and all values of a kernel.
+        Whether all squared distances are cached, and whether all values of a kernel are stored.
     row_capacity : int
-        Kernel rows that may be held where not all are kept.
+        Number of kernel rows that may be held if not all are stored.
     """
 
     shared: int
@@ -60,14 +60,14 @@ class Layout:
 
 
 class DeviceStore:
-    """The rows of X on a device and the kernel matrices made of them.
+    """The rows of X on a device, and the kernel matrices computed from them.
 
     Parameters
     ----------
     X : array or CSR of shape (n, d)
-        Sparse rows become dense there.
+        The rows; sparse rows become dense on the device.
     memory_limit : int, str or None
-        Bytes of device memory for everything; None for 90% of what is free.
+        Total device memory in bytes; None means 90% of the free memory.
     xp : module or None
         numpy for the reference on the processor; None for CuPy.
     """
@@ -93,7 +93,7 @@ class DeviceStore:
         self._n_views = self._n_rows = 0
 
     def keep_products(self) -> None:
-        """Keep squared distances, where they take at most half of what matrices may have."""
+        """Cache squared distances if they take at most half of the memory for matrices."""
         self._keeps_products = True
         self.leases = Shelf(self.room_for_jobs())
 
@@ -111,7 +111,7 @@ class DeviceStore:
             yield view
 
     def view(self, kernel: Kernel, *, precision: str = "auto", tol: float = 1e-3) -> DeviceView:
-        """The kernel on all rows; the same object again while somebody holds it."""
+        """Return the kernel on all rows; the same object as long as it is referenced."""
         with self.lock, self.within_limit("a kernel matrix"):
             view = self._views.get(kernel.key)
             if view is None:
@@ -126,7 +126,7 @@ class DeviceStore:
         return False
 
     def layout(self) -> Layout:
-        """What is kept within the limit; a DeviceError where the rows alone do not fit."""
+        """The layout within the limit; a DeviceError if the rows alone do not fit."""
         matrix_bytes = 4 * self.n * self.n
         for_matrices = MATRIX_SHARE * self.memory_limit
         data_bytes = 8 * self.n * (2 * int(self._X.shape[1]) + 1)
@@ -148,11 +148,11 @@ class DeviceStore:
         return Layout(data_bytes + held, keeps_distances, is_full, row_capacity)
 
     def room_for_jobs(self) -> int:
-        """Bytes for all kernels that are worked on at a time."""
+        """Bytes for all kernels that are processed at a time."""
         return self.memory_limit - self.layout().shared
 
     def job_bytes(self, n_problems: int) -> int:
-        """Bytes of one kernel with a batch of problems; all there are where rows come and go."""
+        """Bytes of one kernel with a batch of problems; all available bytes if rows are cached."""
         if not self.layout().is_full:
             return self.room_for_jobs()
         batch = min(n_problems * problem_bytes(self.n), int(BATCH_SHARE * self.memory_limit))
@@ -171,7 +171,7 @@ class DeviceStore:
         return DeviceView(self, kernel, matrix)
 
     def _check_size(self, kernel: Kernel) -> None:
-        """Refuse kernel values that float32, in which they are kept, does not hold."""
+        """Reject kernel values that float32, in which they are stored, cannot hold."""
         squared_norm = check_squared_norms(self._X)
         check_kernel_size(kernel, squared_norm)
         largest = kernel.bound(squared_norm)
@@ -184,7 +184,7 @@ class DeviceStore:
 
     @contextmanager
     def within_limit(self, what: str) -> Iterator[None]:
-        """Work of this thread on the device, held to the limit; to run out of it is said."""
+        """A context for work of this thread within the limit; running out of memory is reported."""
         if self.xp is np:
             yield
             return
@@ -198,21 +198,21 @@ class DeviceStore:
             ) from None
 
     def count_rows(self, n_rows: int) -> None:
-        """Kernel rows that were computed besides those of whole matrices."""
+        """Kernel rows that were computed in addition to whole matrices."""
         with self.lock:
             self._n_rows += n_rows
 
     @property
     def counts(self) -> Counts:
-        """What was done so far."""
+        """Work done so far."""
         return Counts(self._n_rows, 0, self._n_views)
 
 
 class DeviceView:
-    """One kernel on the rows of a DeviceStore, with what a KernelView offers.
+    """One kernel on the rows of a DeviceStore, with the interface of a KernelView.
 
-    ``matrix`` is what solvers on the device read. Everything returned here is the true K in
-    float64, computed from the rows.
+    ``matrix`` is read by the solvers on the device. All methods return the true K in float64,
+    computed from the rows.
     """
 
     __slots__ = ("__weakref__", "kernel", "key", "matrix", "n", "store")

@@ -18,10 +18,10 @@ _limit_before = 0
 
 @contextmanager
 def device_work(xp: Any, owner: Any, limit: int) -> Iterator[None]:
-    """What is inside runs on the stream of this thread; done when it is left.
+    """A context that runs work on the stream of this thread and waits for it on exit.
 
-    CuPy's pool is held to the sum of the limits of all owners at work, and to what it was before
-    when the last is gone.
+    CuPy's pool is limited to the sum of the limits of all active owners; the previous limit is
+    restored when the last one leaves.
     """
     pool = xp.get_default_memory_pool()
     key = id(owner)

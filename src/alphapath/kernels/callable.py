@@ -16,10 +16,11 @@ from .base import FloatArray, Kernel
 
 @dataclass(frozen=True)
 class Callable(Kernel):
-    """function(X, Z) returns the matrix of kernel values, as scikit-learn expects it."""
+    """A kernel whose function(X, Z) returns the matrix of kernel values, as in scikit-learn."""
 
     function: collections.abc.Callable[[Any, Any], Any]
     name: ClassVar[str] = "callable"
+    has_option: ClassVar[bool] = False
     advice_on_size: ClassVar[str] = "Scale the features, or correct the kernel function"
 
     @property

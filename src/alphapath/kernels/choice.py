@@ -7,20 +7,22 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .base import FloatArray, Kernel
+from .base import KERNELS, FloatArray, Kernel
 from .callable import Callable as CallableKernel
 from .limits import check_squared_norms
-from .linear import Linear
-from .poly import Poly
-from .precomputed import Precomputed
-from .rbf import Rbf
-from .sigmoid import Sigmoid
 
 #: Values of X held in temporaries at once (they stay in the cache).
 BLOCK_VALUES = 1 << 16
 
-#: Kernels with a coefficient gamma.
-GAMMA_KERNELS = ("rbf", "poly", "sigmoid")
+
+def parameters_of(kernel: Any) -> tuple[str, ...]:
+    """The parameters of an estimator that its kernel (a name or a function) depends on."""
+    return () if callable(kernel) else KERNELS[kernel].parameters
+
+
+def uses_gamma(kernel: Any) -> bool:
+    """Whether the kernel (a name or a function) has a coefficient gamma."""
+    return "gamma" in parameters_of(kernel)
 
 
 def choose_kernel(
@@ -44,7 +46,7 @@ def choose_kernels(model: Any, X: Any, weights: FloatArray) -> list[tuple[float,
 def choose_gamma(model: Any, X: Any, sample_weight: FloatArray) -> float:
     """The number that the model's gamma stands for; 0 where its kernel has none."""
     gamma = model.gamma
-    if callable(model.kernel) or model.kernel not in GAMMA_KERNELS:
+    if not uses_gamma(model.kernel):
         return 0.0
     if isinstance(gamma, str):
         return scale_gamma(X, sample_weight) if gamma == "scale" else 1.0 / float(X.shape[1])
@@ -52,7 +54,7 @@ def choose_gamma(model: Any, X: Any, sample_weight: FloatArray) -> float:
 
 
 def scale_gamma(X: Any, sample_weight: FloatArray) -> float:
-    """gamma="scale": 1 / (n_features * variance of all values), a row counted by its weight."""
+    """gamma="scale": 1 / (n_features * variance of all values), rows counted by their weight."""
     share = sample_weight / (sample_weight.sum() * X.shape[1])
     mean = float((share @ X).sum())
     variance = 0.0
@@ -79,12 +81,5 @@ def make_kernel(kernel: Any, gamma: float, degree: int, coef0: float) -> Kernel:
     """The kernel object that scikit-learn's parameters name."""
     if callable(kernel):
         return CallableKernel(kernel)
-    if kernel == "linear":
-        return Linear()
-    if kernel == "rbf":
-        return Rbf(gamma)
-    if kernel == "poly":
-        return Poly(gamma, int(degree), float(coef0))
-    if kernel == "sigmoid":
-        return Sigmoid(gamma, float(coef0))
-    return Precomputed()
+    values = {"gamma": gamma, "degree": int(degree), "coef0": float(coef0)}
+    return KERNELS[kernel](**{name: values[name] for name in parameters_of(kernel)})

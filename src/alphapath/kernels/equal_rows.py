@@ -1,6 +1,6 @@
-"""Which rows are equal: what is computed of one of them holds for the others, to the bit.
+"""Equal rows: values computed for one of them are reused for the others, bit for bit.
 
-A product's rounding depends on where a row stands in it, so equal rows are evaluated once.
+The rounding of a product depends on the position of a row, so equal rows are evaluated once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BLOCK_VALUES = 1 << 16
 
 
 def first_equal(X: Any) -> IntArray | None:
-    """For each row the number of the first row that equals it; None where no two are equal."""
+    """For each row, the index of the first row equal to it; None if no two rows are equal."""
     n = X.shape[0]
     if n < 2:
         return None
@@ -53,7 +53,7 @@ def on_distinct_rows(X: Any, evaluate: Callable[[Any], FloatArray]) -> FloatArra
 
 
 def distinct_rows(X: Any) -> tuple[Any, IntArray]:
-    """The rows without repetition (X itself where there is none), and the place of each there."""
+    """The rows without repetition (X itself if there is none), and each row's position there."""
     firsts = first_equal(X)
     if firsts is None:
         return X, np.arange(X.shape[0])
@@ -62,7 +62,7 @@ def distinct_rows(X: Any) -> tuple[Any, IntArray]:
 
 
 class EqualRows:
-    """Equal rows among those of X, looked for when they are first asked for."""
+    """The equal rows of X, determined on first use."""
 
     def __init__(self, X: Any) -> None:
         self._X = X
@@ -88,7 +88,7 @@ def mix(bits: UIntArray) -> UIntArray:
 
 
 def hash_rows(X: Any) -> UIntArray:
-    """One 64-bit hash a row: sum over the features of multiplier * mixed bits, modulo 2^64.
+    """One 64-bit hash per row: the sum over the features of multiplier * mixed bits, modulo 2^64.
 
     Zeros add nothing, so a row has the same hash whether it is stored dense or sparse.
     """
@@ -104,7 +104,7 @@ def hash_rows(X: Any) -> UIntArray:
 
 @lru_cache(maxsize=16)
 def hash_multipliers(n_features: int) -> UIntArray:
-    """One odd number a feature, the same in every process."""
+    """One odd number per feature, the same in every process."""
     multipliers = np.random.default_rng(0).integers(1, 2**63, n_features, dtype=np.uint64)
     multipliers |= np.uint64(1)
     multipliers.flags.writeable = False

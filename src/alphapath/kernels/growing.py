@@ -1,4 +1,4 @@
-"""A kernel matrix in double whose rows come and go: one slot a row, slots used again."""
+"""A kernel matrix in double whose rows are added and removed: one slot per row, slots reused."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ GROWTH = 1.125
 
 
 class GrowingView:
-    """The kernel on rows that come and go, as solvers and paths read it.
+    """The kernel on a changing set of rows, as read by solvers and paths.
 
-    Stored values are inner products about one of the first rows, so that nothing is lost where a
+    Stored values are inner products about one of the first rows, so that no digits are lost if the
     kernel is nearly constant: K_ij = stored_ij + offset_i + offset_j.
 
     Parameters
     ----------
     kernel : Kernel
-        Evaluated on rows; not Precomputed.
+        Any kernel that is evaluated on rows, that is, not Precomputed.
     memory_limit : int, str or None
-        Bytes for the matrix, as in KernelStore.
+        Memory limit for the matrix, as in KernelStore.
     """
 
     def __init__(self, kernel: Kernel, memory_limit: int | float | str | None = None) -> None:
@@ -46,17 +46,17 @@ class GrowingView:
 
     @property
     def n(self) -> int:
-        """Number of slots, empty ones included."""
+        """Number of slots, including empty ones."""
         return int(self.gram.n)
 
     @property
     def spare_bytes(self) -> int:
-        """What the memory limit leaves beside the matrix."""
+        """Bytes of the memory limit that the matrix leaves free."""
         return max(self.memory_limit - self.gram.nbytes, 0)
 
     @staticmethod
     def check_size(n: int, memory_limit: int | float | str | None) -> None:
-        """Refuse rows for which the matrix would not fit, before anything is changed."""
+        """Reject rows for which the matrix would not fit, before changing anything."""
         limit = parse_memory_limit(memory_limit)
         needed = n * row_bytes(n, "float64")
         if needed > limit:
@@ -66,7 +66,7 @@ class GrowingView:
             )
 
     def insert(self, X: Any) -> IntArray:
-        """Slots for the rows of X, their kernel values computed."""
+        """Assign slots to the rows of X and compute their kernel values."""
         count = X.shape[0]
         self.check_size(int(self._is_used.sum()) + count, self.memory_limit)
         function = self.kernel.native_function()
@@ -124,15 +124,15 @@ class GrowingView:
         return slots
 
     def remove(self, slots: IntArray) -> None:
-        """Free these slots; their values stay until they are used again."""
+        """Free these slots; their values remain until the slots are reused."""
         self._is_used[slots] = False
 
     def rows_at(self, slots: Any) -> Any:
-        """The raw rows in these slots."""
+        """Return the raw rows in these slots."""
         return self._rows.take(slots)
 
     def exact_rows(self, indices: Any) -> FloatArray:
-        """K[indices, :] from the raw data; 0 against empty slots."""
+        """Compute K[indices, :] from the raw data; values against empty slots are 0."""
         slots = np.arange(self.n)[indices]
         used = np.flatnonzero(self._is_used)
         values = np.zeros((slots.size, self.n))
@@ -140,16 +140,19 @@ class GrowingView:
         return values
 
     def _choose_size(self, n_used: int) -> int:
-        """Slots to have where so many are in use."""
+        """The number of slots to allocate for this number in use."""
         most = int(np.sqrt(self.memory_limit / 8.0)) // 16 * 16
         return max(n_used, min(int(GROWTH * n_used), most))
 
 
 def choose_origin(X: Any) -> int:
-    """The row next to the mean: about one that is far away, values of the others lose digits."""
-    mean = np.asarray(X.mean(axis=0)).ravel()
-    distances = squared_norms(X) - 2.0 * np.asarray(X @ mean).ravel()
-    return int(np.argmin(distances))
+    """The row in the middle: about one that is far away, values of the others lose digits.
+
+    The median is where most rows are, however far some of them; of sparse rows it is 0, nearly.
+    """
+    if sp.issparse(X):
+        return int(np.argmin(squared_norms(X)))
+    return int(np.argmin(squared_norms(X - np.median(X, axis=0))))
 
 
 class _Rows:

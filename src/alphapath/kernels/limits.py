@@ -1,7 +1,7 @@
-"""How large rows, kernel values and decision values may be.
+"""Limits on the size of rows, kernel values and decision values.
 
-What would overflow in a solver is refused before anything is solved; what overflows only on rows
-that no fit has seen is refused by the prediction.
+Values that would overflow in a solver are rejected before anything is solved; values that overflow
+only on rows unseen by the fit are rejected by the prediction.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LARGEST_IN_FLOAT32: float = _core.LARGEST_IN_FLOAT32
 
 
 def check_squared_norms(X: Any) -> float:
-    """The largest squared norm of the rows of X; rows that are too large are refused."""
+    """The largest squared norm of the rows of X; too large rows are rejected."""
     if type(X) is np.ndarray and X.dtype == np.float64 and X.flags.c_contiguous:
         found = _core.largest_squared_norm(X)
         if found <= LARGEST_SQUARED_NORM:
@@ -41,7 +41,7 @@ def check_squared_norms(X: Any) -> float:
 
 
 def check_kernel_size(kernel: Kernel, squared_norm: float) -> None:
-    """Refuse a kernel whose values are too large on rows of at most this squared norm."""
+    """Reject a kernel whose values are too large on rows of at most this squared norm."""
     largest = kernel.bound(squared_norm)
     if not largest <= LARGEST_VALUE:
         raise KernelError(

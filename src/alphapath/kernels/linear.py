@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .. import _core
-from .base import FloatArray, Kernel, dot_products, narrow, squared_norms
+from .base import FloatArray, Kernel, LibsvmName, dot_products, narrow, squared_norms
 
 #: Features in extended precision held at once (32 MiB).
 BLOCK_VALUES = 1 << 21
@@ -17,9 +17,10 @@ BLOCK_VALUES = 1 << 21
 
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """The inner product."""
+    """The linear kernel, which is the inner product."""
 
     name: ClassVar[str] = "linear"
+    libsvm: ClassVar[LibsvmName] = LibsvmName(0, "linear")
 
     @property
     def key(self) -> Hashable:

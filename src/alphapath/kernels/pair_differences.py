@@ -1,7 +1,7 @@
-"""The kernel on differences of pairs, for ranking: never a matrix, nor a row, of pairs.
+"""The kernel on differences of pairs, for ranking, without any matrix or row over pairs.
 
 A pair p = (i, j) has the image phi_i - phi_j. Sums over pairs are sums over instances with
-alpha_i = sum of beta over the pairs that i is the better of, less those it is the worse of.
+alpha_i = the sum of beta over pairs in which i is the better, minus those in which it is worse.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ BLOCK_VALUES = 1 << 22
 
 
 class LinearRows:
-    """The instances of a linear model: their rows, no kernel matrix.
+    """The instances of a linear model, as rows without a kernel matrix.
 
-    Dense rows are to be centred by the caller, which differences do not see.
+    The caller should centre dense rows, which does not change differences.
     """
 
     def __init__(self, X: Any) -> None:
@@ -36,7 +36,7 @@ class LinearRows:
         self.n: int = X.shape[0]
 
     def multiply(self, idx: ArrayLike, coef: ArrayLike) -> FloatArray:
-        """K[:, idx] @ coef by way of w."""
+        """Compute K[:, idx] @ coef via w."""
         return np.asarray(self._X @ (self._X[idx].T @ np.asarray(coef)))
 
 
@@ -47,16 +47,17 @@ class PairView:
     ----------
     instances : KernelView (in float64) or LinearRows
     better, worse : int arrays of shape (n_pairs,)
-        Instances of one query, the pairs in the order of the queries.
+        The two instances of each pair, from one query; pairs are in the order of the queries.
     first_row : int array of shape (n_queries + 1,)
-        Where the instances of each query begin; last, their number.
+        Start of the instances of each query, followed by their total number.
     order : int array of shape (n_instances,) or None
-        The row of the caller's data that each instance is; None: in that order.
+        The row of the caller's data for each instance; None means the same order.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from alphapath.kernels import LinearRows, PairView
+    >>> from alphapath.kernels import PairView, pairs_within
+    >>> from alphapath.kernels.pair_differences import LinearRows
     >>> X = np.array([[2.0], [1.0], [0.0]])
     >>> view = PairView(LinearRows(X), *pairs_within([2, 1, 0], [0, 3]), [0, 3])
     >>> view.multiply([1], [1.0])          # pairs (0, 1), (0, 2), (1, 2)
@@ -98,7 +99,7 @@ class PairView:
         return self.instances._X
 
     def kernel_with(self, X: Any, rows: Any) -> FloatArray:
-        """K(X, instances[rows]) for new rows X."""
+        """Compute K(X, instances[rows]) for new rows X."""
         if isinstance(self.kernel, Precomputed):
             return np.asarray(X)[:, self.order[rows]]
         with np.errstate(over="ignore", invalid="ignore"):
@@ -106,21 +107,21 @@ class PairView:
         return check_decision_values(values, self.kernel)
 
     def aggregate(self, beta: FloatArray) -> FloatArray:
-        """alpha on instances, of beta on all pairs; its sum is 0."""
+        """Aggregate beta on all pairs to alpha on instances; its sum is 0."""
         return self._alpha_of(slice(None), beta)
 
     def differences(self, scores: FloatArray) -> FloatArray:
-        """f_better - f_worse of every pair."""
+        """Return f_better - f_worse for every pair."""
         return np.asarray(scores[self.better] - scores[self.worse])
 
     def multiply(self, idx: ArrayLike, coef: ArrayLike) -> FloatArray:
-        """K[:, idx] @ coef over pairs, by way of instances."""
+        """Compute K[:, idx] @ coef over pairs, via the instances."""
         alpha = self._alpha_of(idx, coef)
         support = np.flatnonzero(alpha)
         return self.differences(self.instances.multiply(support, alpha[support]))
 
     def exact_multiply(self, idx: ArrayLike, coef: ArrayLike) -> FloatArray:
-        """The same from the raw data: no store, no native code."""
+        """Compute the same from the raw data, without store or native code."""
         alpha = self._alpha_of(idx, coef)
         support = np.flatnonzero(alpha)
         if self.is_linear:
@@ -133,7 +134,7 @@ class PairView:
         return self.differences(scores)
 
     def exact_rows(self, indices: Any) -> FloatArray:
-        """Rows of the kernel on pairs, from the raw data; for few pairs."""
+        """Compute rows of the kernel on pairs from the raw data; meant for few pairs."""
         idx = np.asarray(indices, dtype=np.int64).reshape(-1)
         return np.stack([self.exact_multiply([p], [1.0]) for p in idx])
 
@@ -146,7 +147,7 @@ class PairView:
 
 
 def pairs_within(levels: ArrayLike, first_row: ArrayLike) -> tuple[IntArray, IntArray]:
-    """All pairs (i, j) of one query with levels_i > levels_j, in the order of the queries.
+    """All pairs (i, j) within a query with levels_i > levels_j, in the order of the queries.
 
     Examples
     --------

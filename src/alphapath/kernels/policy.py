@@ -1,15 +1,15 @@
-"""How much of a kernel matrix is kept, and in which precision: the written policy.
+"""The policy for how much of a kernel matrix is stored, and in which precision.
 
-Precision. float64 where the tolerance asks for it (below 1e-5) or where it costs nothing (n <=
+Precision: float64 if the tolerance requires it (below 1e-5) or if it costs nothing (n <=
 2048, at most 32 MiB); otherwise float32. Values of every kernel are centred in double before they
-are rounded (the origin of feature space is moved into the data), so float32 rounds by 6e-8 of what
-varies rather than of a constant, which an SVM at a tolerance of 1e-3 does not notice while C is
-moderate. Where it would, solvers take the matrix in float64 besides (solvers/precision.py).
+are rounded (the origin of feature space is moved into the data), so float32 rounds by 6e-8 of the
+varying part rather than of a constant, which does not affect an SVM at a tolerance of 1e-3 as long
+as C is moderate. Otherwise, solvers also use the matrix in float64 (solvers/precision.py).
 
-Size. The whole matrix where it fits the bytes that are left. A float64 matrix that was only a
-luxury (tolerance 1e-5 or more) gives way to a whole float32 one. Beyond that, as many rows as fit.
+Size: the whole matrix if it fits the remaining memory. A float64 matrix that the tolerance does not
+require (1e-5 or more) gives way to a whole float32 matrix. Beyond that, as many rows as fit.
 
-The default limit is half of the memory of this machine, or of this container.
+The default limit is half of the memory of the machine or container.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ UNITS |= {"KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 
 @dataclass(frozen=True)
 class Layout:
-    """What of a matrix is kept; capacity_rows is n for a whole one."""
+    """How much of a matrix is stored; capacity_rows is n for a whole matrix."""
 
     precision: Precision
     is_full: bool
@@ -44,7 +44,7 @@ class Layout:
 
 
 def choose_precision(n: int, tol: float) -> Precision:
-    """The precision that the policy wants where memory does not matter."""
+    """The precision that the policy chooses if memory is not limited."""
     return "float64" if tol < TIGHT or n <= SMALL else "float32"
 
 
@@ -56,14 +56,14 @@ def row_bytes(n: int, precision: Precision) -> int:
 def choose_layout(
     n: int, tol: float, memory_limit: int, precision: Precision | None = None, overhead: int = 0
 ) -> Layout:
-    """The layout for an n x n matrix within memory_limit bytes.
+    """Choose the layout of an n x n matrix within memory_limit bytes.
 
-    ``precision`` overrides the policy's; ``overhead`` are bytes that a row cache needs besides its
-    rows.
+    ``precision`` overrides the policy; ``overhead`` is the bytes that a row cache needs in addition
+    to its rows.
 
     Examples
     --------
-    >>> from alphapath.kernels import choose_layout
+    >>> from alphapath.kernels.policy import choose_layout
     >>> choose_layout(20_000, tol=1e-3, memory_limit=200_000_000)
     Layout(precision='float32', is_full=False, capacity_rows=2500)
     """
@@ -83,7 +83,7 @@ def choose_layout(
 
 
 def parse_memory_limit(limit: int | float | str | None) -> int:
-    """Bytes from a number, from text such as "200MB" or "1.5 GiB", or the default for None.
+    """Parse a number, a text such as "200MB" or "1.5 GiB", or None (the default) as bytes.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def parse_memory_limit(limit: int | float | str | None) -> int:
 
 @cache
 def default_memory_limit() -> int:
-    """Half of the physical memory, or of the limit of the control group we run in."""
+    """Half of the physical memory or of the limit of the current control group."""
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):

@@ -11,17 +11,28 @@ import numpy as np
 
 from .. import _core
 from ..errors import KernelError
-from .base import FloatArray, Kernel, check_finite, check_positive, dot_products, squared_norms
+from .base import (
+    FloatArray,
+    Kernel,
+    LibsvmName,
+    check_finite,
+    check_positive,
+    dot_products,
+    squared_norms,
+)
 
 
 @dataclass(frozen=True)
 class Poly(Kernel):
-    """The polynomial kernel of an integer degree."""
+    """The polynomial kernel with an integer degree."""
 
     gamma: float
     degree: int = 3
     coef0: float = 0.0
     name: ClassVar[str] = "poly"
+    parameters: ClassVar[tuple[str, ...]] = ("gamma", "degree", "coef0")
+    product: ClassVar[str] = "dot"
+    libsvm: ClassVar[LibsvmName] = LibsvmName(1, "polynomial")
     advice_on_size: ClassVar[str] = (
         "Scale the features, to [-1, 1] for example, or lower gamma, coef0 or degree"
     )
@@ -37,14 +48,14 @@ class Poly(Kernel):
         return (self.name, float(self.gamma), int(self.degree), float(self.coef0))
 
     def evaluate(self, X: Any, Z: Any) -> FloatArray:
-        return self._of_products(dot_products(X, Z))
+        return np.asarray(self.of_products(dot_products(X, Z)))
 
     def diagonal(self, X: Any) -> FloatArray:
-        return self._of_products(squared_norms(X))
+        return np.asarray(self.of_products(squared_norms(X)))
 
-    def _of_products(self, products: FloatArray) -> FloatArray:
+    def of_products(self, products: Any, xp: Any = np) -> Any:
         with np.errstate(over="ignore"):  # what is infinite is refused where it is used
-            return np.asarray((self.gamma * products + self.coef0) ** int(self.degree))
+            return (self.gamma * products + self.coef0) ** int(self.degree)
 
     def bound(self, max_squared_norm: float) -> float:
         base = max(self.gamma * max_squared_norm + abs(self.coef0), 1.0)

@@ -1,4 +1,4 @@
-"""The kernel matrix itself is the data."""
+"""The kernel for which the data are the kernel matrix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from .. import _core
 from ..errors import KernelError
-from .base import FloatArray, Kernel
+from .base import FloatArray, Kernel, LibsvmName
 from .limits import LARGEST_VALUE
 
 #: Asymmetry relative to the largest entry that passes for rounding (of float32, say).
@@ -20,9 +20,10 @@ SYMMETRY_RTOL = 1e-5
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
-    """Rows of X are rows of the kernel matrix: K(x, training rows)."""
+    """The precomputed kernel: rows of X are rows of the kernel matrix, K(x, training rows)."""
 
     name: ClassVar[str] = "precomputed"
+    libsvm: ClassVar[LibsvmName] = LibsvmName(4, "precomputed")
     advice_on_size: ClassVar[str] = "Divide the kernel matrix by a constant"
 
     @property
@@ -37,7 +38,7 @@ class Precomputed(Kernel):
 
 
 def check_kernel_matrix(matrix: Any, what: str) -> FloatArray:
-    """A C-contiguous float64 matrix, exactly symmetric; rounding apart it must be so already."""
+    """Return an exactly symmetric C-contiguous float64 matrix; the input must be so to rounding."""
     if sp.issparse(matrix):
         raise KernelError(f"{what} is sparse; pass a dense array.")
     K: FloatArray = np.ascontiguousarray(matrix, dtype=np.float64)

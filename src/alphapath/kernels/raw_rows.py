@@ -1,4 +1,4 @@
-"""Rows of a kernel matrix computed from the raw data when asked for."""
+"""Rows of a kernel matrix, computed from the raw data on demand."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Members = NDArray[np.intp]
 
 
 class RawRows:
-    """A kernel on raw data without a store: all that a certificate needs.
+    """A kernel on raw data without a store, as needed by certificates.
 
-    `members` are the rows that are instances, None for all.
+    `members` holds the rows that are instances; None means all.
     """
 
     def __init__(self, kernel: Any, X: Any, members: Members | None = None) -> None:

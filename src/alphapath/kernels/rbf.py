@@ -10,7 +10,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import _core
-from .base import FloatArray, Kernel, check_positive, dot_products, narrow, squared_norms
+from .base import (
+    FloatArray,
+    Kernel,
+    LibsvmName,
+    check_positive,
+    dot_products,
+    narrow,
+    squared_norms,
+)
 
 #: Below this share of |x|^2 + |z|^2 the difference of products has lost too many digits.
 CANCELLATION = 1e-6
@@ -24,6 +32,9 @@ class Rbf(Kernel):
 
     gamma: float
     name: ClassVar[str] = "rbf"
+    parameters: ClassVar[tuple[str, ...]] = ("gamma",)
+    product: ClassVar[str] = "squared_distance"
+    libsvm: ClassVar[LibsvmName] = LibsvmName(2, "rbf")
 
     def __post_init__(self) -> None:
         check_positive(self.gamma, "gamma")
@@ -47,8 +58,8 @@ class Rbf(Kernel):
 def squared_distances(X: Any, Z: Any) -> FloatArray:
     """|x - z|^2 for each row x of X and z of Z; exactly 0 for equal rows.
 
-    By |x|^2 + |z|^2 - 2 x'z on centred rows (dense data), and where the result is small beside
-    the norms by the differences themselves.
+    They are computed as |x|^2 + |z|^2 - 2 x'z on centred rows (dense data), and from the
+    differences themselves where the result is small relative to the norms.
     """
     if sp.issparse(X) != sp.issparse(Z):
         X, Z = sp.csr_array(X), sp.csr_array(Z)

@@ -1,4 +1,4 @@
-"""Rows of X as the native core takes them, and the grid they may lie on."""
+"""Rows of X in the form of the native core, and the grid on which they may lie."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FEWEST_PRODUCTS = 1e8
 
 
 def as_rows(X: Any) -> Any:
-    """X as C-contiguous float64 rows or as CSR with sorted, unique float64 entries."""
+    """Convert X to C-contiguous float64 rows or to CSR with sorted, unique float64 entries."""
     if sp.issparse(X):
         check_sparse(X)
         X = X.tocsr().astype(np.float64, copy=False)
@@ -37,7 +37,7 @@ def as_rows(X: Any) -> Any:
 
 
 def make_samples(X: Any, dense_limit: int) -> _core.Samples:
-    """The rows for native code; sparse ones may take up to `dense_limit` bytes as a dense copy."""
+    """The rows for native code; sparse rows may use up to `dense_limit` bytes for a dense copy."""
     if not sp.issparse(X):
         return _core.Samples(X)
     (X,) = narrow(X)
@@ -51,7 +51,7 @@ def make_samples(X: Any, dense_limit: int) -> _core.Samples:
 
 
 def check_sparse(X: Any) -> None:
-    """Refuse a sparse matrix whose indices lead out of it: SciPy's native code trusts them too."""
+    """Reject a sparse matrix with out-of-range indices, which SciPy's native code trusts too."""
     if not sp.issparse(X):
         return
     try:
@@ -75,9 +75,9 @@ def check_sparse(X: Any) -> None:
 
 
 def find_step(X: Any) -> float | None:
-    """The step of the grid that dense rows are on; None where they are on none, or on 1 itself.
+    """The step of the grid on which dense rows lie; None if there is no grid or its step is 1.
 
-    The rows are finite.
+    The rows must be finite.
     """
     if not isinstance(X, np.ndarray):
         return None
@@ -96,5 +96,5 @@ def find_step(X: Any) -> float | None:
 
 
 def pays(n: int, d: int) -> bool:
-    """Whether the matrix of n rows takes much longer than looking for a step."""
+    """Whether computing the matrix of n rows takes much longer than the search for a step."""
     return float(n) * n * d >= FEWEST_PRODUCTS

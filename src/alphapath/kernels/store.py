@@ -1,4 +1,4 @@
-"""Kernel matrices of one set of rows, computed once and shared by every problem on them."""
+"""Kernel matrices on one set of rows, computed once and shared by all problems on them."""
 
 from __future__ import annotations
 
@@ -34,15 +34,12 @@ from .precomputed import Precomputed, check_kernel_matrix
 from .rbf import Rbf
 from .samples import as_rows, find_step, make_samples, pays
 
-#: What a kernel is a function of, in the native code's words.
-PRODUCT_OF = {"rbf": "squared_distance", "poly": "dot", "sigmoid": "dot"}
-
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Work done by a store so far: kernel rows computed, rows found in caches, views made."""
+    """Work done by a store so far: kernel rows computed, cache hits and views created."""
 
     rows_computed: int
     hits: int
@@ -50,22 +47,22 @@ class Counts:
 
 
 class KernelStore:
-    """The rows of X and every kernel matrix made of them.
+    """The rows of X and all kernel matrices computed from them.
 
     Parameters
     ----------
     X : array or CSR of shape (n, d)
-        The rows; the kernel matrix itself for the kernel Precomputed.
+        The rows; for the kernel Precomputed, the kernel matrix itself.
     memory_limit : int, str or None
-        Bytes for all kernel matrices of this store that are in use at a time ("200MB" is
-        understood); None for half of this machine's memory.
+        Memory limit, in bytes or as text such as "200MB", for all kernel matrices of this store
+        that are in use at a time. None means half of the memory of the machine.
     n_threads : int or None
-        Threads that compute a matrix; None for one, -1 for all processors. Bits do not depend on
-        it.
+        Number of threads that compute a matrix; None means one, -1 all processors. The results are
+        bitwise independent of it.
     defers_rows : bool
-        Whether a large matrix may be made row by row, as rows are asked for, where the system takes
-        long to give the memory: for one solve, which may need a part of them. Bits do not depend on
-        it.
+        Whether a large matrix may be computed row by row on demand if memory allocation is slow.
+        This is meant for a single solve, which may need only some of the rows. The results are
+        bitwise independent of it.
 
     Examples
     --------
@@ -110,7 +107,7 @@ class KernelStore:
         precision: Literal["auto", "float32", "float64"] = "auto",
         tol: float = 1e-3,
     ) -> KernelView:
-        """The kernel on all rows; the same object again while somebody holds it."""
+        """Return the kernel on all rows; the same object as long as it is referenced."""
         with self._lock:
             wanted = self._wanted_precision(kernel, precision, tol)
             shrinks = precision == "auto" and self._shrinks(wanted, tol)
@@ -143,16 +140,16 @@ class KernelStore:
 
     @property
     def room(self) -> int:
-        """Bytes for the matrices in use at a time: the limit less what kept products may take.
+        """Bytes for matrices in use at a time: the limit minus what cached products may take.
 
-        A function of the limit and the number of rows: what is done with a kernel must not depend
-        on which products happen to be held.
+        It depends only on the limit and the number of rows: how a kernel is used must not depend on
+        which products happen to be cached.
         """
         takes_half = self._keeps_products and self._keeps_any("float32")
         return self.memory_limit - self.memory_limit // 2 if takes_half else self.memory_limit
 
     def work_bytes(self, tol: float) -> int:
-        """Bytes that work on one kernel may take, as if it were alone; at most `room`."""
+        """Bytes that work on a single kernel may take; at most `room`."""
         precision = choose_precision(self.n, tol)
         size = self.n * row_bytes(self.n, precision)
         if precision == "float32" and self.holds_both():
@@ -160,11 +157,11 @@ class KernelStore:
         return min(size, self.room)
 
     def holds_both(self) -> bool:
-        """Whether a float32 matrix and the same in float64 fit the limit, were they alone."""
+        """Whether a float32 matrix and its float64 version together fit the limit."""
         return self.n * (row_bytes(self.n, "float32") + row_bytes(self.n, "float64")) <= self.room
 
     def holds_part(self, size: int, tol: float) -> bool:
-        """Whether a whole matrix and a copy of its part of `size` instances fit the limit."""
+        """Whether a whole matrix and a copy of a part with `size` instances fit the limit."""
         precision = choose_precision(self.n, tol)
         needed = self.n * row_bytes(self.n, precision) + size * row_bytes(size, precision)
         return needed <= self.room
@@ -173,27 +170,28 @@ class KernelStore:
         return self.view(kernel, precision="float64") if self.holds_both() else None
 
     def keep_products(self) -> None:
-        """Keep squared distances (rbf) or dot products (poly, sigmoid) from their first use on.
+        """Cache squared distances (rbf) or dot products (poly, sigmoid) from their first use on.
 
-        Each later view, whatever its gamma, degree or coef0, then costs one function a value. They
-        count against the memory limit, and are kept only where they take at most half of it. Dot
-        products are kept in float64 for float32 kernels too: centring cancels their leading digits.
+        Each later view, for any gamma, degree or coef0, then costs one function evaluation per
+        value. The products count towards the memory limit, and are cached only if they take at most
+        half of it. Dot products are cached in float64 even for float32 kernels, since centring
+        cancels their leading digits.
 
-        Every matrix is then laid out as if it were alone, so that its bits do not depend on the
-        others: `lease` holds the `work_bytes` of those in use within `room`.
+        Every matrix is then laid out as if it were the only one, so that its bits do not depend on
+        the others: `lease` keeps the sum of the `work_bytes` in use within `room`.
         """
         self._keeps_products = True
         self.leases = Shelf(self.room)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of kernel values and products held now."""
+        """Bytes of kernel values and products currently held."""
         with self._lock:
             grams = [view.gram for view in self._views.values()]
             return sum(gram.nbytes for gram in [*grams, *self._products.values()])
 
     def matrix(self, kernel: Kernel) -> FloatArray:
-        """The whole K in double, in memory that is the caller's; it is not kept."""
+        """Return the whole K in double, in memory owned by the caller; it is not cached."""
         rows = self._choose_rows(kernel)
         if rows is None:
             return self._given_matrix(kernel).copy()
@@ -201,7 +199,7 @@ class KernelStore:
 
     @property
     def counts(self) -> Counts:
-        """What was done so far, for views that are gone too."""
+        """Work done so far, including that of deleted views."""
         with self._lock:
             grams = [view.gram for view in self._views.values()]
             return Counts(
@@ -244,14 +242,14 @@ class KernelStore:
         if precision == "float64" or (precision == "auto" and self.n <= SMALL):
             return "float64"
         wanted = choose_precision(self.n, tol) if precision == "auto" else "float32"
-        if kernel.native_function() is None:  # a given matrix is looked at once it is there
+        if kernel.native_function() is None:  # a given matrix is checked once it exists
             return wanted
         return self._checked_precision(kernel, None, wanted, precision == "auto")
 
     def _checked_precision(
         self, kernel: Kernel, given: FloatArray | None, precision: Precision, is_free: bool
     ) -> Precision:
-        """float64 in place of a float32 that can not hold the values."""
+        """Use float64 instead of a float32 that cannot hold the values."""
         if precision == "float64":
             return precision
         largest = self._largest(kernel, given)
@@ -343,7 +341,7 @@ class KernelStore:
         here for another one: its bits must not depend on what was asked for before. For the same
         reason products that fit alone take the place of others where not all fit.
         """
-        kind = PRODUCT_OF.get(kernel.name)
+        kind = kernel.product
         if not self._keeps_products or kind is None:
             return None
         if kind == "dot":
@@ -364,7 +362,7 @@ class KernelStore:
         return self.n * row_bytes(self.n, precision) <= self.memory_limit // 2
 
     def _drop_products(self, needed: int) -> None:
-        """Make room for so many bytes of products."""
+        """Make room for this number of bytes of products."""
         while self._products:
             held = sum(products.nbytes for products in self._products.values())
             if held + needed <= self.memory_limit // 2:
@@ -389,11 +387,11 @@ def _count_threads(n_threads: int | None) -> int:
 
 
 class KernelView:
-    """The kernel matrix of a store's rows; never labels, folds or C.
+    """The kernel matrix on the rows of a store, independent of labels, folds and C.
 
-    ``gram`` is the native matrix that solvers read: whole, or rows on demand. Everything returned
-    here is the true K, offsets included, in float64. ``spare_bytes`` is what the store's memory
-    limit leaves beside this matrix, for copies a solver may make of its rows.
+    ``gram`` is the native matrix that solvers read, either whole or as rows on demand. All methods
+    return the true K, including offsets, in float64. ``spare_bytes`` is what the memory limit
+    leaves in addition to this matrix, for copies that a solver may make of its rows.
     """
 
     __slots__ = (
@@ -429,15 +427,15 @@ class KernelView:
         self.spare_bytes = spare_bytes
 
     def rows(self, idx: ArrayLike) -> FloatArray:
-        """K[idx, :] as stored."""
+        """Return K[idx, :] as stored."""
         return self.gram.rows(_as_indices(idx))
 
     def block(self, rows: ArrayLike, columns: ArrayLike) -> FloatArray:
-        """K[rows][:, columns] as stored."""
+        """Return K[rows][:, columns] as stored."""
         return self.gram.block(_as_indices(rows), _as_indices(columns))
 
     def multiply(self, idx: ArrayLike, coef: ArrayLike) -> FloatArray:
-        """K[:, idx] @ coef, summed in double."""
+        """Compute K[:, idx] @ coef, summed in double."""
         return self.gram.multiply(_as_indices(idx), np.ascontiguousarray(coef, dtype=np.float64))
 
     def products_at(
@@ -449,7 +447,7 @@ class KernelView:
         rows: ArrayLike,
         ends: ArrayLike = (),
     ) -> FloatArray:
-        """K[rows, :] @ beta from gradients K beta - r, with the same bits for equal kernel rows.
+        """Compute K[rows, :] @ beta from gradients K beta - r, bitwise equal for equal kernel rows.
 
         Products closer to another than their rounding, to which the target belongs, are summed
         again from the kernel row and beta alone.
@@ -470,20 +468,20 @@ class KernelView:
         return self.gram.products_at(gradients, targets, betas, sizes, *where)
 
     def exact_rows(self, idx: ArrayLike) -> FloatArray:
-        """K[idx, :] computed again from the raw data, in double."""
+        """Recompute K[idx, :] from the raw data, in double."""
         return self.kernel.evaluate(self._X[_as_indices(idx)], self._X)
 
     def exact_multiply(self, idx: ArrayLike, coef: FloatArray) -> FloatArray | None:
-        """K[:, idx] @ coef from the raw data, where that takes no kernel values; else None."""
+        """Compute K[:, idx] @ coef from the raw data if no kernel values are needed, else None."""
         return self.kernel.combine(self._X, self._X[_as_indices(idx)], coef)
 
     def diagonal(self) -> FloatArray:
-        """K_ii."""
+        """Return the diagonal K_ii."""
         return np.asarray(self.gram.diagonal() + 2.0 * self.gram.offset())
 
     @property
     def rounding(self) -> float:
-        """How far stored values are off the true ones, in the root mean square, by some of them."""
+        """Estimate the root mean square error of stored values from a sample of them."""
         if self.gram.precision == "float64":
             return 0.0
         if self._rounding is None:
@@ -498,13 +496,13 @@ class KernelView:
         return self._rounding
 
     def in_double(self) -> KernelView | None:
-        """The same kernel in float64, held as long as this one; None where there is no room."""
+        """Return the same kernel in float64, held as long as this one; None if there is no room."""
         if self._double is None:
             self._double = self._make_double(self.kernel)
         return self._double
 
     def part(self, members: NDArray[np.intp]) -> PartView:
-        """The kernel on some instances, in this order; rows are copied at their first use."""
+        """Return the kernel on some instances, in this order; rows are copied on first use."""
         return PartView(self, members)
 
     def __repr__(self) -> str:
@@ -513,8 +511,8 @@ class KernelView:
 
 
 class PartView(KernelView):
-    """Some of the instances of another view: their rows and columns, as a problem of few of them
-    (a pair of many classes) reads them. Nothing is computed again."""
+    """Rows and columns of some instances of another view, as read by a problem on few of them
+    (a pair of many classes). Nothing is computed again."""
 
     __slots__ = ("members", "whole")
 
@@ -559,7 +557,7 @@ def _as_indices(idx: ArrayLike) -> NDArray[np.int64]:
 
 @dataclass
 class Entry:
-    """One thing, how large it is, and how many threads use it now."""
+    """A cached object, its size, and the number of threads that currently use it."""
 
     size: int
     n_users: int = 0
@@ -568,15 +566,15 @@ class Entry:
 
 
 class Shelf:
-    """Shared things by key; the last one used stays until another is made.
+    """A shared cache by key; the last object used stays until another is created.
 
     Parameters
     ----------
     limit : int
-        Bytes that things in use may take together; one is always allowed, whatever its size.
+        Bytes that objects in use may take together; one object of any size is always allowed.
     room_for_idle : int
-        Bytes up to which things stay that nobody uses, besides the last one; the least recently
-        used go first.
+        Bytes of unused objects to keep, in addition to the last one; the least recently used are
+        evicted first.
     """
 
     def __init__(self, limit: int, room_for_idle: int = 0) -> None:
@@ -586,9 +584,9 @@ class Shelf:
 
     @contextmanager
     def lease(self, key: Hashable, size: int, make: Callable[[], T]) -> Iterator[T]:
-        """The thing of this key inside the context; made by `make` unless it is there already.
+        """Yield the object of this key, created by `make` unless it is cached.
 
-        It must not be handed on: it may be gone when the context ends.
+        Callers must not pass it on: it may be evicted as soon as the context ends.
         """
         entry = self._take(key, size)
         try:
@@ -615,7 +613,7 @@ class Shelf:
         return not used or sum(used) + size <= self.limit
 
     def _make_room(self, size: int) -> None:
-        """Drop things that nobody uses until one of this size is within the room for them."""
+        """Evict unused objects until one of this size fits."""
         total = size + sum(entry.size for entry in self._entries.values())
         for key in [key for key, entry in self._entries.items() if not entry.n_users]:
             if total <= self.room_for_idle:

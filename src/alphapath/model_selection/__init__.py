@@ -1,4 +1,4 @@
-"""Model selection for SVMs: exact, and every problem begun from the solution of another."""
+"""Exact model selection for SVMs, with warm starts between related problems."""
 
 from __future__ import annotations
 

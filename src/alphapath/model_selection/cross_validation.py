@@ -1,4 +1,4 @@
-"""cross_validate: scikit-learn's, with every fold begun from a solution that is already there."""
+"""cross_validate: scikit-learn's, with each fold warm-started from an existing solution."""
 
 from __future__ import annotations
 
@@ -53,77 +53,78 @@ def cross_validate(
     error_score: Any = np.nan,
     device: str | None = None,
 ) -> dict[str, Any]:
-    """Cross-validate an SVM: scikit-learn's answers for a fraction of its time.
+    """Cross-validate an SVM: scikit-learn's results in a fraction of its time.
 
-    The folds share one kernel matrix, and each begins from the solution of another fold or of all
-    data. The solutions are those that a fit of each fold gives, to the estimator's `tol`.
+    The folds share one kernel matrix, and each is warm-started from the solution of another fold or
+    of all data. The solutions equal those of a separate fit of each fold, to the estimator's `tol`.
 
-    With gamma="scale" every training set has its own gamma, as in scikit-learn, and so its own
-    kernel matrix (only the squared distances or dot products are shared): a number for gamma is
+    With gamma="scale", every training set has its own gamma, as in scikit-learn, and therefore its
+    own kernel matrix (only the squared distances or dot products are shared). A numeric gamma is
     faster.
 
     Parameters
     ----------
     estimator : SVC, SVR or OneClassSVM, or a Pipeline that ends with one
-        Or a LinearSVC, SmoothSVC or SmoothSVR; of this library or of scikit-learn. It is not
-        changed. Preprocessing is fitted on the training rows of each fold, which then has a kernel
-        of its own.
+        Or a LinearSVC, SmoothSVC or SmoothSVR; from this library or scikit-learn. The estimator is
+        not changed. Preprocessing is fitted on the training rows of each fold, which then has its
+        own kernel.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         For kernel="precomputed", the kernel matrix of all samples.
     y : array-like of shape (n_samples,), default=None
     groups : array-like of shape (n_samples,), default=None
-        For the splitter.
+        Groups for the splitter.
     scoring : str, callable, list, tuple, set or dict, default=None
         As in scikit-learn. A scorer that asks for the decision function or the predictions of the
-        held-out rows gets them from the solution, without another kernel row.
+        held-out rows gets them from the solution, without computing further kernel rows.
     cv : int, splitter or iterable of (train, test), default=None
-        As in scikit-learn; None is 5 folds.
+        As in scikit-learn; None means 5 folds.
     n_jobs : int or None, default=None
-        Threads, as joblib counts them, for kernels and for folds that do not wait for each other;
-        the results do not depend on it.
+        Number of threads, as joblib counts them, for kernels and for folds that do not depend on
+        each other. The results do not depend on it.
     params : dict, default=None
-        {"sample_weight": array of shape (n_samples,)} or nothing; for a Pipeline as
-        "step__parameter", or by metadata routing.
+        {"sample_weight": array of shape (n_samples,)} or nothing. For a Pipeline, pass
+        "step__parameter" or use metadata routing.
     seeding : {"auto", "none", "decremental"} or a name of `alphapath.seeds.SEEDS`, default="auto"
-        "none" solves every fold from zero. "decremental" follows the exact path from the solution
-        on all data (to rounding, whatever `tol`; kernel in float64). "avg", "top" and "greedy"
-        begin from the solution on all data; the others from the last fold or, where folds overlap
-        (repeated or shuffled cross-validation), from the nearest one solved before. "auto" is
-        "greedy": from all data for ten folds or more, else from the nearest of the folds solved
-        before, the first one where all are as near; it goes on from zero where the first folds
-        show that this is cheaper. A smooth SVM knows "auto", from the model on all data, and
-        "none". The folds of a LinearSVC begin from zero, side by side.
+        How folds are warm-started. "none" solves every fold from zero. "decremental" follows the
+        exact path from the solution on all data (to rounding, regardless of `tol`; the kernel is in
+        float64). "avg", "top" and "greedy" start from the solution on all data; the other seeds
+        start from the previous fold or, where folds overlap (repeated or shuffled
+        cross-validation), from the nearest fold already solved. "auto" is "greedy": it starts from
+        the solution on all data for ten folds or more, otherwise from the nearest fold already
+        solved (the first of them if all are equally near), and switches to zero if the first folds
+        show that this is cheaper. A smooth SVM supports "auto", which starts from the model on all
+        data, and "none". The folds of a LinearSVC start from zero and are solved side by side.
     return_train_score, return_estimator, return_indices : bool, default=False
-        As in scikit-learn. For an estimator of scikit-learn, so are the returned ones.
+        As in scikit-learn. For a scikit-learn estimator, scikit-learn estimators are returned.
     error_score : "raise" or number, default=nan
-        The score of a fold whose training set is refused (one class only, say).
+        Score of a fold whose training set is rejected (for example, one with a single class).
     device : {"cpu", "cuda", "auto"} or None, default=None
-        None for the estimator's own. On a GPU all folds are solved at the same time, from zero.
+        None uses the estimator's device. On a GPU, all folds are solved at once, from zero.
 
     Returns
     -------
     dict
-        What scikit-learn returns: `fit_time`, `score_time`, `test_score` or `test_<name>`,
-        `train_...`, `estimator` and `indices`; `fit_time` has an equal share of what the folds
-        share. Besides:
+        The entries that scikit-learn returns: `fit_time`, `score_time`, `test_score` or
+        `test_<name>`, `train_...`, `estimator` and `indices`. Each `fit_time` includes an equal
+        part of the shared time. In addition:
 
         n_iter, seed_time, solve_time, seed, status : arrays of shape (n_splits,)
-            Summed over the pairs of classes; `seed` is "cold" where a fold began from zero,
-            `status` a number of `alphapath.Status`, -1 for a fold that was refused.
+            Summed over the pairs of classes. `seed` is "cold" where a fold started from zero.
+            `status` is a value of `alphapath.Status`, or -1 for a rejected fold.
         certificate : dict of arrays of shape (n_splits,)
             `objective`, `duality_gap` (summed over the pairs) and `kkt_violation` (the largest).
         decision_function : array of shape (n_samples,) or (n_samples, n_columns)
-            Out-of-fold decision values (predictions of SVR); the mean where a row is held out more
-            than once, nan where it never is.
+            Out-of-fold decision values (predictions for SVR): the mean for a row that is held out
+            more than once, nan for a row that is never held out.
         shared : dict
-            What belongs to no fold: `n_iter` and `solve_time` of the solution on all data, and
-            `setup_time` for checks and the kernel.
+            Work that belongs to no single fold: `n_iter` and `solve_time` of the solution on all
+            data, and `setup_time` for checks and the kernel.
 
     Raises
     ------
     KeyboardInterrupt
-        Ctrl-C; like every exception that ends the run, it carries the results so far as its
-        attribute `partial`: the same dictionary, with nan and status 3 for folds not done.
+        On Ctrl-C. Like every exception that ends the run, it carries the results so far in its
+        attribute `partial`: the same dictionary, with nan and status 3 for unfinished folds.
 
     Examples
     --------

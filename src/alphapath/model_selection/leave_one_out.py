@@ -1,4 +1,4 @@
-"""leave_one_out: exact leave-one-out values for little more than one fit."""
+"""leave_one_out: exact leave-one-out values at little more than the cost of one fit."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ from .folds.smooth import check_smooth_seeding
 
 @dataclass(frozen=True)
 class LeaveOneOutResult:
-    """What the models trained without one row each say about that row.
+    """Predictions for each row by the model trained without it.
 
     Attributes
     ----------
     decision_function_ : array of shape (n_samples,) or (n_samples, n_columns)
-        At row i, the decision value (the prediction of SVR) of the model trained without row i;
-        columns as in the estimator's `decision_function`. nan where the run was stopped before.
+        Row i holds the decision value (for SVR, the prediction) of the model trained without row i,
+        with columns as in the estimator's `decision_function`; nan if the run stopped before it.
     predictions_ : array of shape (n_samples,)
-        Labels, values of SVR, or +-1 of OneClassSVM.
+        Labels, values for SVR, or +-1 for OneClassSVM.
     score_ : float
-        Accuracy of a classifier, R2 of a regressor over all predictions, the share of +1 for
+        Accuracy for a classifier, R2 over all predictions for a regressor, fraction of +1 for
         OneClassSVM.
     n_refits_ : int
-        Problems that were solved again; rows that are no support vectors need none, and equal rows
-        share one.
+        Number of problems that were solved again. Rows that are not support vectors need no refit,
+        and equal rows share one.
     n_iter_ : int
-        Iterations of all solves, those on all data included.
+        Iterations of all solves, including the one on all data.
     full_time_, refit_time_ : float
-        Seconds for the kernel and the solution on all data, and for the refits.
+        Seconds taken by the kernel and the solution on all data, and by the refits.
     """
 
     decision_function_: FloatArray
@@ -71,35 +71,36 @@ def leave_one_out(
     seeding: str = "auto",
     only_errors: bool = False,
 ) -> LeaveOneOutResult:
-    """Exact leave-one-out decision values for every row.
+    """Compute exact leave-one-out decision values for every row.
 
-    A row that is no support vector has the value of the model on all data, with no refit (but for
-    OneClassSVM, where nu counts all rows). Each of the others is begun from that model; rows that
-    are equal in x, y and weight share one value. What
-    scikit-learn derives from the training rows (gamma="scale", class_weight="balanced") is derived
-    from all rows, once.
+    A row that is not a support vector has the value of the model on all data and needs no refit
+    (except for OneClassSVM, where nu counts all rows). The refit for any other row is warm-started
+    from that model; rows that are equal in x, y and weight share one value. Quantities that
+    scikit-learn derives from the training rows (gamma="scale", class_weight="balanced") are derived
+    once, from all rows.
 
     Parameters
     ----------
     estimator : SVC, SVR or OneClassSVM, SmoothSVC or SmoothSVR
-        Of this library or of scikit-learn. It is not changed.
+        From this library or scikit-learn. The estimator is not changed.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
     y : array-like of shape (n_samples,), default=None
     sample_weight : array-like of shape (n_samples,), default=None
-        A row of weight 0 trains nothing; its value is the full model's.
+        A row of weight 0 has no influence on training; its value is that of the full model.
     seeding : {"auto", "none", "decremental"} or a name of `alphapath.seeds.SEEDS`, default="auto"
-        How a refit begins: "auto" withdraws the row along the exact path of the free set, "none"
-        begins from zero; "decremental" follows the exact path to its end (to rounding, whatever
-        `tol`). A smooth SVM knows only the first two.
+        How refits are warm-started. "auto" withdraws the row along the exact path of the free set;
+        "none" starts from zero; "decremental" follows the exact path to its end (to rounding,
+        regardless of `tol`). A smooth SVM supports only the first two.
     only_errors : bool, default=False
-        For classifiers: only predictions are wanted. A row on the wrong side in the model on all
-        data stays there without it and needs no refit; other refits end as soon as the sign is
-        certain. `decision_function_` then has the right signs only.
+        For classifiers, whether to compute predictions only. A row that the model on all data
+        misclassifies is also misclassified without it and needs no refit; other refits end as soon
+        as the sign is certain. In `decision_function_`, only the signs are then correct.
 
     Raises
     ------
     KeyboardInterrupt, TimeoutError
-        Ctrl-C, or the estimator's time_limit; the attribute `partial` holds the result so far.
+        On Ctrl-C, or when the estimator's time_limit expires. The attribute `partial` holds the
+        result so far.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""The C of a LinearSVC by cross-validation over a whole grid, for little more than a fit.
+"""The C of a LinearSVC by cross-validation over a grid, at little more than the cost of a fit.
 
-LIBLINEAR's search (`-C`): its grid, unless one is given, and the rate of each C. The folds are
+This is LIBLINEAR's search (`-C`), with its grid by default, and the score of each C. The folds are
 those of linear_folds.py. The stopping rule does not depend on the start, and the duality gap of
-every solution is reported. `SVMSearchCV` searches other parameters besides, behind preprocessing.
+every solution is reported. `SVMSearchCV` also searches other parameters, and behind preprocessing.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ Metric = Callable[[Any, Any], float]
 
 @dataclass(frozen=True)
 class LinearSearchResult:
-    """Scores and quality of every fold at every C.
+    """Scores and solution quality of every fold at every C.
 
     Parameters
     ----------
     C : array of shape (n_C,)
-        Increasing.
+        In increasing order.
     test_scores : array of shape (n_C, n_folds)
     objective, duality_gap : arrays of shape (n_C, n_folds, n_columns)
-        Of each solution; one column for two classes, else one a class.
+        Quality of each solution; one column for two classes, otherwise one per class.
     n_iter : array of shape (n_C, n_folds, n_columns)
-        Systems solved.
+        Number of linear systems solved.
     best_estimator : LinearSVC or None
-        Fitted on all rows with the best C; None without refit.
+        The model fitted on all rows with the best C; None without refit.
     """
 
     C: FloatArray
@@ -58,12 +58,12 @@ class LinearSearchResult:
 
     @property
     def mean_scores(self) -> FloatArray:
-        """One score for each C."""
+        """The mean score of each C."""
         return np.asarray(self.test_scores.mean(axis=1))
 
     @property
     def best_index(self) -> int:
-        """Of the smallest C with the best mean score."""
+        """The index of the smallest C with the best mean score."""
         return int(np.argmax(self.mean_scores))
 
     @property
@@ -76,7 +76,7 @@ class LinearSearchResult:
 
     @property
     def cv_results_(self) -> dict[str, Any]:
-        """As a search of scikit-learn has it: for displays and the one-standard-error rule."""
+        """Results in scikit-learn's format, for displays and the one-standard-error rule."""
         n_folds = self.test_scores.shape[1]
         results: dict[str, Any] = {"params": [{"C": float(C)} for C in self.C]}
         results["param_C"] = np.ma.masked_array(self.C)
@@ -104,24 +104,25 @@ def linear_c_search(
     refit: bool = True,
     n_jobs: int | None = None,
 ) -> LinearSearchResult:
-    """Cross-validate a LinearSVC over many C, and fit it with the best.
+    """Cross-validate a LinearSVC over many values of C, and refit it with the best.
 
     Parameters
     ----------
     estimator : LinearSVC
-        Of this library, with solver "auto" or "newton", or of scikit-learn; its C and lam are
+        From this library, with solver "auto" or "newton", or from scikit-learn. Its C and lam are
         replaced.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     C : array-like or None
-        None: powers of 2 from the C below which nothing is learned to 2^10.
+        Grid of C. None stands for powers of 2, from the C below which nothing is learned, to 2^10.
     cv : int, splitter or iterable of (train, test)
     metric : callable(y_true, y_predicted) -> float
-        Greater is better.
+        Score of a fold; greater is better.
     refit : bool
-        Whether to fit on all rows with the best C.
+        Whether to refit on all rows with the best C.
     n_jobs : int or None
-        Threads, over folds that do not go side by side. The results do not depend on it.
+        Number of threads for folds that are not solved side by side. The results do not depend on
+        it.
 
     Examples
     --------

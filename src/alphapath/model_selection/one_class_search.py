@@ -1,4 +1,4 @@
-"""OneClassSearch: C and kernel width of OneClassMaxMinOver, over a tree of solutions."""
+"""OneClassSearch: C and kernel width of OneClassMaxMinOver, searched over a tree of solutions."""
 
 from __future__ import annotations
 
@@ -41,48 +41,51 @@ BLOCK_VALUES = 1 << 22
 
 
 class OneClassSearch(OutlierMixin, BaseEstimator):
-    """Grid search over C and sigma of OneClassMaxMinOver, every node begun from a neighbour.
+    """Grid search over C and sigma of OneClassMaxMinOver, each node warm-started from another.
 
     Parameters
     ----------
     estimator : OneClassMaxMinOver
-        Its C, gamma and sigma are those of the grid; the rest is kept.
+        The grid replaces its C, gamma and sigma; the other parameters are kept.
     param_grid : dict
         "C" and either "sigma" or "gamma": lists of positive numbers.
     plan : {"heuristic", "arborescence", "learned", "sequential", "independent"}
-        Which solution a node begins from. "heuristic": up along C at the widest kernel, from width
-        to width at the largest C, down along C everywhere. "arborescence": the cheapest tree for
-        given `costs`, which are measured first where there are none (about as expensive as
-        "independent"). "learned": costs are learnt on the way. "sequential": the node before.
+        Which solution each node is warm-started from. "heuristic": upwards along C at the widest
+        kernel, from width to width at the largest C, and downwards along C everywhere else.
+        "arborescence": the cheapest tree for the given `costs`; if they are missing, they are
+        measured first (about as expensive as "independent"). "learned": costs are learned during
+        the search. "sequential": the previous node.
     scoring : str or callable, default="leave_one_out"
-        "leave_one_out": minus the leave-one-out error, the share of rows that a model trained
-        without them rejects. Everything else needs a labelled validation part: "roc_auc" (the area
-        under the curve of the decision values), any name of a scorer, or scorer(estimator, X, y).
+        "leave_one_out": minus the leave-one-out error, which is the fraction of rows that a model
+        trained without them rejects. All other scores need labelled validation rows: "roc_auc"
+        (the area under the ROC curve of the decision values), the name of any scorer, or
+        scorer(estimator, X, y).
     costs : dict or None, default=None
-        Costs of edges for plan="arborescence": (parent, child) to a number, with parent -1 for a
-        cold start; nodes count from narrow to wide and within a width from small to large C.
+        Costs of edges for plan="arborescence", as a mapping from (parent, child) to a number, with
+        parent -1 for a cold start. Nodes are numbered from narrow to wide kernels and, within a
+        width, from small to large C.
     refit : bool, default=True
         Whether to set `best_estimator_` and offer its methods.
     n_parts : int, default=1
-        Parts that the tree is cut into, each begun from nothing.
+        Number of parts into which the tree is cut; each part begins with a cold start.
     n_jobs : int or None, default=None
-        Threads that solve the parts; the result depends on n_parts alone.
+        Number of threads that solve the parts. The result depends on n_parts alone.
 
     Attributes
     ----------
-    results_ : dict of arrays, one value a node
+    results_ : dict of arrays, one value per node
         param_C, param_sigma (or param_gamma), score, rank, leave_one_out_error, n_support,
         relative_gap, status, n_iter, fit_time, parent (-1 for a cold start).
     best_index_, best_score_, best_params_, best_estimator_
-        Of equal scores the narrowest kernel wins, then the smallest C.
+        Among equal scores, the narrowest kernel wins, then the smallest C.
     plan_ : Plan
         Chains on one kernel and the links between them; `print(plan_)` shows them.
     tree_ : GridTree
-        The tree that was walked.
+        The tree that was followed.
     edge_costs_ : dict or None
-        What was measured for plan="arborescence".
+        The costs measured for plan="arborescence".
     n_iter_ : int
-        Iterations of all nodes together, without those of measuring costs.
+        Total iterations of all nodes, excluding those spent on measuring costs.
 
     Examples
     --------
@@ -141,17 +144,17 @@ class OneClassSearch(OutlierMixin, BaseEstimator):
         sample_weight: ArrayLike | None = None,
         validation: tuple[Any, Any] | None = None,
     ) -> Self:
-        """Solve the grid on X and choose a node.
+        """Solve the grid on X and select a node.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows of the one class.
+            Training rows of the single class.
         y : ignored
         sample_weight : array-like of shape (n_samples,), default=None
         validation : (X, y) or None
-            Labelled rows, +1 (or True) inliers and -1 (or False) outliers; needed by every scoring
-            but "leave_one_out".
+            Labelled rows: +1 (or True) for inliers, -1 (or False) for outliers. Required by every
+            scoring except "leave_one_out".
         """
         name, widths, C_values = read_grid(self.estimator, self.param_grid)
         if validation is None and self.scoring != "leave_one_out":
@@ -183,27 +186,27 @@ class OneClassSearch(OutlierMixin, BaseEstimator):
     # -- what a fitted search offers
 
     def estimator_at(self, index: int) -> OneClassMaxMinOver:
-        """The fitted estimator of a node, a row of `results_`; nothing is solved again."""
+        """Return the fitted estimator of a node (a row of `results_`) without solving again."""
         check_is_fitted(self, "results_")
         return self._models.model_of(index)
 
     @available_if(lambda self: self.refit)
     def decision_function(self, X: Any) -> FloatArray:
-        """That of the best estimator."""
+        """Return the values of the best estimator."""
         check_is_fitted(self, "best_estimator_")
         values: FloatArray = self.best_estimator_.decision_function(X)
         return values
 
     @available_if(lambda self: self.refit)
     def score_samples(self, X: Any) -> FloatArray:
-        """That of the best estimator."""
+        """Return the values of the best estimator."""
         check_is_fitted(self, "best_estimator_")
         values: FloatArray = self.best_estimator_.score_samples(X)
         return values
 
     @available_if(lambda self: self.refit)
     def predict(self, X: Any) -> NDArray[np.intp]:
-        """+1 for inliers, -1 for outliers, by the best estimator."""
+        """Predict +1 for inliers and -1 for outliers by the best estimator."""
         check_is_fitted(self, "best_estimator_")
         labels: NDArray[np.intp] = self.best_estimator_.predict(X)
         return labels

@@ -16,8 +16,6 @@ from sklearn.utils.validation import check_array
 
 from ..estimators.quadratic_loss_svc import QuadraticLossSVC, warn_ended
 from ..estimators.registry import as_own, on_device
-from ..estimators.svc import SVC
-from ..estimators.svr import SVR
 from ..kernels.samples import check_sparse
 from ..paths.path import Path
 from ..paths.path_or_grid import most_iterations, prefers_path
@@ -49,12 +47,12 @@ class PathValidation:
         The mean over the folds: error rate (classifiers) or mean squared error.
     fold_curves : tuple of ValidationCurve
     paths : tuple of Path
-        Empty unless they were asked for, and where a grid was solved instead.
+        Empty unless requested, and also when a grid was solved instead.
     seconds : float
     is_exact : bool
-        Whether the curve holds for every C; after a grid it repeats the nearest value solved.
+        Whether the curve is exact for every C. After a grid, it repeats the nearest value solved.
     n_events : int
-        Changes of the margin sets on all paths.
+        Number of changes of the margin sets on all paths.
     """
 
     curve: ValidationCurve
@@ -97,27 +95,28 @@ def cross_validate_path(
     sample_weight: Any = None,
     return_paths: bool = False,
 ) -> Any:
-    """The exact cross-validation error for every C in [C_min, C_max], and its exact minimiser.
+    """Compute the exact cross-validation error for all C in [C_min, C_max] and its minimiser.
 
-    For a QuadraticLossSVC the same along lambda, down to `lam_to`.
+    For a QuadraticLossSVC, the parameter is lambda, followed down to `lam_to`.
 
-    Each fold's solution is followed along C; held-out rows are part of the kernel, so their
-    decision values come along. As in scikit-learn, gamma="scale" and class_weight="balanced" are
-    derived from the training rows of each fold, which then has a kernel of its own: a number for
-    gamma is faster.
+    The solution of each fold is followed along C. Held-out rows are part of the kernel, so their
+    decision values are followed too. As in scikit-learn, gamma="scale" and class_weight="balanced"
+    are derived from the training rows of each fold; with gamma="scale", each fold then has its own
+    kernel, so a numeric gamma is faster.
 
     Parameters
     ----------
     estimator : SVC (of two classes) or SVR
-        Of this library or of scikit-learn; or a QuadraticLossSVC.
+        From this library or scikit-learn; or a QuadraticLossSVC.
     X, y, groups, sample_weight
-        As in `cross_validate`; validation counts every held-out row once.
+        As in `cross_validate`. Validation counts every held-out row once.
     cv : int, splitter or iterable of (train, test), default=None
     method : {"path", "auto"}, default="path"
-        "auto" solves a grid of C, each from the last, where this is likely to be cheaper than the
-        whole path (narrow kernels above all); the result then says so.
+        "auto" solves a grid of C, each value warm-started from the previous one, where this is
+        likely to be cheaper than the whole path (above all for narrow kernels); `is_exact` of the
+        result is then false.
     return_paths : bool, default=False
-        Whether to keep every fold's path, which takes memory and some time.
+        Whether to keep the path of every fold, which takes memory and some time.
 
     Returns
     -------
@@ -143,7 +142,7 @@ def cross_validate_path(
     begin = time.perf_counter()
     check_range(C_min, C_max)
     model: Any = on_device(as_own(estimator), "cpu")
-    if not isinstance(model, (SVC, SVR)):
+    if "path" not in model._declaration.abilities:
         raise TypeError(f"{type(model).__name__} has no C to follow; pass an SVC or an SVR.")
     check_sparse(X)
     X, y, groups = indexable(X, y, groups)
@@ -199,7 +198,7 @@ def _average(
 
 
 def _solve_first(full: Problem, units: FloatArray, C: float) -> FloatArray:
-    """A beta of each fold near its solution at C, each fold begun from the last."""
+    """A beta per fold near its solution at C, each fold warm-started from the previous one."""
     n_folds = len(units)
     numbers = np.arange(n_folds)
     steps = Steps(numbers, np.full(n_folds, C), numbers - 1, ["cold"] + ["greedy"] * (n_folds - 1))
@@ -257,13 +256,13 @@ class LambdaCVResult:
     Parameters
     ----------
     curve : ValidationCurve
-        The mean over the folds of the share of wrong labels, over the lambda that all of them know.
+        The mean over the folds of the error rate, over the range of lambda common to all folds.
     fold_curves : tuple of ValidationCurve
     n_events : tuple of int
-        Set changes of each fold's path.
+        Number of set changes on the path of each fold.
     seconds : float
     is_exact : bool
-        Whether every path went all the way, and without gaps.
+        Whether every path was completed without gaps.
     """
 
     curve: ValidationCurve
@@ -274,12 +273,12 @@ class LambdaCVResult:
 
     @property
     def best_lam(self) -> float:
-        """The lambda of the least error; the middle of the longest such interval."""
+        """The lambda of the smallest error: the middle of the longest such interval."""
         return self.curve.best_t
 
     @property
     def best_score(self) -> float:
-        """The least error that any lambda of the range has."""
+        """The smallest error over the range of lambda."""
         return self.curve.best_value
 
 
@@ -293,20 +292,20 @@ def cross_validate_lambda_path(
     sample_weight: ArrayLike | None = None,
     lam_to: float = 1e-5,
 ) -> LambdaCVResult:
-    """Follow one path a fold, each validated on the rows held out.
+    """Follow one path per fold, each validated on its held-out rows.
 
     Parameters
     ----------
     estimator : QuadraticLossSVC
-        Its `lam` plays no part.
+        Its `lam` is not used.
     X, y : as for its `fit`
     cv : int, splitter or iterable of (train, test)
     groups : array of shape (n,) or None
-        For the splitter.
+        Groups for the splitter.
     sample_weight : array of shape (n,) or None
-        Weights of the losses while training; every held-out row counts once.
+        Weights of the losses during training; every held-out row counts once.
     lam_to : float
-        The least lambda; the largest is one beyond which no set changes in any fold.
+        The smallest lambda. The largest is one beyond which no set changes in any fold.
 
     Examples
     --------

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
-from sklearn import svm
 from sklearn.base import _fit_context, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics._scorer import _MultimetricScorer
@@ -25,7 +24,7 @@ from sklearn.utils.validation import _check_method_params, _num_samples
 
 from ..estimators.common.problems import DEVICES
 from ..estimators.pipelines import last_step, replace_last
-from ..estimators.registry import OWN, PRIMAL, as_searched
+from ..estimators.registry import as_searched, is_peer, is_primal
 from ..kernels import parse_memory_limit
 from ..kernels.samples import check_sparse
 from ..problem.solution import Status
@@ -44,7 +43,7 @@ from .grid.progress import Progress
 from .grid.work import SearchWork
 from .scoring import Judge, check_scorers
 
-#: One part in so many of a memory limit is left to solutions, weights of folds and factors.
+#: Reserve 1 / this number of a memory limit for solutions, fold weights and factors.
 SHARE_OF_SOLUTIONS = 12
 
 #: What is set only where a candidate was found.
@@ -59,67 +58,72 @@ FROM_BEST = (
 
 
 class SVMSearchCV(BaseSearchCV):
-    """Exhaustive search over the parameters of an SVM: GridSearchCV's answers, far sooner.
+    """Exhaustive search over the parameters of an SVM: GridSearchCV's results, much faster.
 
     Kernel matrices are computed once and shared by all folds, values of C, class weights and
-    epsilons; every solve begins from the solution for the next smaller C.
+    epsilons; solves are warm-started along C.
 
     Parameters
     ----------
     estimator : SVC, SVR or OneClassSVM, or a Pipeline that ends with one
-        Or LinearSVC, all of this library or of scikit-learn; or SmoothSVC or SmoothSVR, begun along
-        c. Preprocessing is fitted on the training rows of each fold; the kernels are then those of
-        the fold.
+        Or LinearSVC, from this library or scikit-learn; or SmoothSVC or SmoothSVR, warm-started
+        along c. Preprocessing is fitted on the training rows of each fold, which then has its own
+        kernels.
     param_grid : dict or list of dicts
         As in GridSearchCV.
     scoring, refit, cv, error_score, return_train_score
         As in GridSearchCV.
     n_jobs : int or None, default=None
-        Workers, by joblib: processes, or whatever `joblib.parallel_config` says (threads, Dask,
-        Ray). The results do not depend on it, bit for bit. On a GPU, threads: None for as many
-        kernels at a time as its memory holds, eight at most.
+        Number of joblib workers: processes, or the backend set by `joblib.parallel_config`
+        (threads, Dask, Ray). The results are bitwise independent of it. On a GPU, the workers are
+        threads; None uses one for each kernel that fits in its memory, but at most eight.
     seeding : {"auto", "none", "keep", "lift", "scale"}, default="auto"
-        How a solve begins from the solution for a smaller C; "none" solves all from zero.
+        How to warm-start a solve from the solution at the next smaller C. "none" starts every solve
+        from zero.
     plan : {"auto", "along_c", "linked_folds", "linked_kernels", "independent"}, default="auto"
-        Which solution a cell begins from: "along_c" that of the next smaller C in the same fold;
-        "linked_folds" links the smallest C of the folds besides, "linked_kernels" also those of
-        neighbouring gammas, by what was cheaper so far; "auto" does so with few values of C.
+        Order in which cells are solved. "along_c" warm-starts each cell from the next smaller C in
+        the same fold. "linked_folds" also warm-starts the smallest C of a fold from another fold.
+        "linked_kernels" also links neighbouring gammas, choosing what was cheaper so far; "auto"
+        does so when there are few values of C.
     journal : path or None, default=None
-        A file in which finished chains are kept: the same search, started again, goes on there.
+        File that records finished work. Running the same search again resumes from it.
     memory_limit : int, str or None, default=None
-        Bytes (or "200MB") for kernels, in each process; None for the estimator's, or a share of
-        the RAM.
+        Memory limit for kernels in bytes (or "200MB"), per process. None uses the estimator's limit
+        or a share of the RAM.
     time_limit : float or None, default=None
-        Seconds for the whole search without the refit. The folds of a kernel share them, smallest C
-        first, so that candidates are complete early; those for which the time does not suffice
-        are not run, or on some folds only. With a journal, folds are finished one after the other.
-        The limit of a single solve is the estimator's `time_limit`.
+        Time limit for the search in seconds, excluding the refit. The folds of a kernel share it,
+        smallest C first, so that candidates are completed early; candidates that do not finish in
+        time are not run, or run on some folds only. With a journal, folds are finished one after
+        the other. The time limit of a single solve is the estimator's `time_limit`.
     verbose : int, default=0
         1 shows progress.
     device : {"cpu", "cuda", "auto"} or None, default=None
-        Where kernels are computed and cells solved; None for the estimator's own. On a GPU all
-        folds and all C of a kernel are solved at the same time. `memory_limit` is then the
-        device's.
+        Where kernels are computed and cells are solved; None uses the estimator's device. On a GPU,
+        all folds and all values of C of a kernel are solved at once, and `memory_limit` refers to
+        the memory of the device.
 
     Attributes
     ----------
     cv_results_ : dict
-        All keys of GridSearchCV. Besides, for each candidate: `n_iter` (iterations of all folds),
-        `seed` (the seeds used), `duality_gap` (the largest of the folds) and `status` ("solved").
-        Where time or Ctrl-C ended the search, the status of a candidate is "partial" if it was run
-        on some folds, whose scores are in `split<k>_test_<metric>`, or "not_run"; its mean score is
-        nan, so that it is not ranked. Such a search also has `n_splits_done` and
-        `partial_mean_test_<metric>`, the mean over those folds.
+        All keys of GridSearchCV and, for each candidate, `n_iter` (iterations of all folds),
+        `seed` (the seeds used), `duality_gap` (the largest over the folds) and `status`
+        ("solved"). If the time limit or Ctrl-C ended the search, the status of an unfinished
+        candidate is "partial" if it was run on some folds (their scores are in
+        `split<k>_test_<metric>`) or "not_run" otherwise. Its mean score is nan, so it is not
+        ranked. Such a search also has `n_splits_done` and `partial_mean_test_<metric>`, the mean
+        over the finished folds.
     best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_, \
 multimetric_, classes_, n_features_in_, feature_names_in_
         As in GridSearchCV.
     plan_ : Plan
-        What was begun from what, and the work counted; `print(search.plan_)` shows it.
+        Which solution each cell was warm-started from, and how much work that took;
+        `print(search.plan_)` shows it.
 
     Notes
     -----
-    After Ctrl-C `cv_results_` and, where a cell was complete, `best_params_` hold what is done.
-    A scorer that is a function gets an estimator of this library, fitted on the fold.
+    After Ctrl-C, `cv_results_` holds the finished work and, if a cell was completed, `best_params_`
+    the best parameters so far. A scorer that is a function receives an estimator of this library
+    that is fitted on the fold.
 
     Examples
     --------
@@ -180,7 +184,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
-        """Run the search, and fit the best candidate on all rows.
+        """Run the search and refit the best candidate on all rows.
 
         Parameters
         ----------
@@ -188,7 +192,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
             For kernel="precomputed", the kernel matrix of all samples.
         y : array-like of shape (n_samples,), default=None
         **params : dict
-            As in GridSearchCV: sample_weight, groups, metadata that is routed.
+            As in GridSearchCV: sample_weight, groups and routed metadata.
         """
         for name in FROM_BEST:  # of an earlier fit, where this one finds nothing
             self.__dict__.pop(name, None)
@@ -271,8 +275,8 @@ multimetric_, classes_, n_features_in_, feature_names_in_
             table.refuse(row, error)
         by_fold = goes_by_fold(grid, data)
         groups = make_groups(grid, data.splits, by_fold)
-        is_primal = isinstance(grid.last[1], PRIMAL)
-        if is_primal:
+        in_primal = is_primal(grid.last[1])
+        if in_primal:
             plan = plan_primal(groups, grid.models, self.plan, self.seeding)
         else:
             plan = make_plan(groups, self.plan, self.seeding)
@@ -280,7 +284,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         setting = Setting(data, grid.heads, grid.last, grid.models, judge, shares)
         self.plan_ = plan
         progress.begin(plan)
-        work: Any = PrimalWork(setting, self.seeding) if is_primal else SearchWork(setting)
+        work: Any = PrimalWork(setting, self.seeding) if in_primal else SearchWork(setting)
         journal = self._open_journal(data, grid, plan)
         try:
             for chain, arrays in run_chains(
@@ -354,7 +358,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         self.multimetric_ = names != ["score"] or isinstance(scorers, _MultimetricScorer)
         out = as_out(table, names, self.multimetric_, self.error_score, self.return_train_score)
         with warnings.catch_warnings():
-            if is_cut:  # the scores that are not there are told of by their status
+            if is_cut:  # the status reports the missing scores
                 warnings.filterwarnings("ignore", "One or more of the", UserWarning)
             results = self._format_results(list(candidates), table.shape[1], out, table.columns())
         if callable(self.scoring) and self.multimetric_:
@@ -398,14 +402,14 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         """Fit the best candidate on all rows; scikit-learn's estimators by way of our own."""
         best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
         given = last_step(best)[1]
-        is_peer = type(given) in (*OWN, svm.LinearSVC)
+        was_peer = is_peer(given)
         fitted = best
-        if is_peer or self.device is not None:
+        if was_peer or self.device is not None:
             fitted = replace_last(best, as_searched(given, self.device))
         begin = time.time()
         with context(fitted):
             fitted.fit(X, *(() if y is None else (y,)), **fit_params)
-        if is_peer:
+        if was_peer:
             peer = last_step(fitted)[1].as_sklearn().set_params(**given.get_params(deep=False))
             fitted = replace_last(fitted, peer)
         self.refit_time_ = time.time() - begin

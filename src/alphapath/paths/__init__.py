@@ -1,8 +1,8 @@
-"""Paths: the exact solution followed while instances come and go, and while weights move."""
+"""Exact solution paths, as instances are added or removed and as weights change."""
 
 from __future__ import annotations
 
-from .incremental import Change, Decrement, Terms, Updater
+from .incremental import Change
 from .path import Path
 from .quadratic.analytic_curve import AnalyticCurve
 from .quadratic.follow import lambda_path
@@ -13,24 +13,20 @@ from .ranking.path import RankPath
 from .sample_weights import importance_weights, residual_weights, time_weights
 from .transduction import Transduction, transduce
 from .validation_curve import ValidationCurve
-from .walker import PathStatus, Place, Walker, polish
+from .walker import PathStatus, Place, polish
 from .weights import c_path, weight_path
 
 __all__ = [
     "AnalyticCurve",
     "Change",
-    "Decrement",
     "LambdaPath",
     "NdcgCurve",
     "Path",
     "PathStatus",
     "Place",
     "RankPath",
-    "Terms",
     "Transduction",
-    "Updater",
     "ValidationCurve",
-    "Walker",
     "c_path",
     "importance_weights",
     "lambda_path",

@@ -1,10 +1,10 @@
-"""Exact incremental and decremental learning: many instances in and out in one walk.
+"""Exact incremental and decremental learning: many instances added and removed in one walk.
 
-Given the exact solution with some instances, betas of those to be removed are driven to 0 and
-betas of those to be added towards their bound, all at the same pace, while the others answer so
-that they stay optimal; an added instance that reaches its margin on the way becomes one of them
-(M. Karasuyama, chapter 3, figure 3.2; with one instance it is the single update). Returned is the
-exact solution, the same that a fit from nothing gives.
+Given the exact solution on some instances, the betas of the instances to remove are driven to 0 and
+the betas of the instances to add are driven towards their bound, all at the same pace, while the
+others adjust so that they stay optimal. An added instance that reaches its margin on the way joins
+the margin set (M. Karasuyama, chapter 3, figure 3.2; with one instance it is the single update).
+The result is the exact solution that a fit from scratch gives.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Terms(NamedTuple):
     upper_scale: FloatArray
 
     def take(self, rows: Any) -> Terms:
-        """Those of some rows."""
+        """Return the terms of some rows."""
         return Terms(*(values[rows] for values in self))
 
 
@@ -39,13 +39,13 @@ NO_TERMS = Terms(NOTHING, NOTHING, NOTHING, NOTHING)
 
 @dataclass(frozen=True)
 class Change:
-    """What changes at once: slots of the view that come, that go, and new weights of the rest.
+    """A simultaneous change: slots of the view to add, slots to remove, new weights of the rest.
 
     Parameters
     ----------
     add : array of slots
     terms : Terms
-        Of the slots that come.
+        Terms of the slots to add.
     remove : array of slots
     weights : array of shape (n_slots,) or None
         Weights of the instances that stay; None leaves them as they are.
@@ -58,20 +58,20 @@ class Change:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether all stays as it is."""
+        """Whether the change is empty."""
         return self.weights is None and self.add.size == 0 and self.remove.size == 0
 
 
 class Decrement:
-    """Exact solutions without some of the instances, each from the solution with all of them.
+    """Exact solutions without some of the instances, derived from the solution on all of them.
 
-    Leave-l-out by decrement: the betas of what is held out are driven to 0, and nothing is solved
-    again. The solution on all instances is polished once; every fold begins from a copy of it.
+    Leave-l-out by decrement: the betas of the held-out instances are driven to 0, and nothing is
+    solved again. The solution on all instances is polished once; every fold starts from a copy.
 
     Parameters
     ----------
     full : Solution
-        On a kernel in float64.
+        Solution on a kernel in float64.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class Decrement:
         self._walker.begin(full.beta)
 
     def without(self, problem: Problem) -> Solution:
-        """The solution of the same problem with weights that differ, 0 where held out."""
+        """Return the solution of the same problem with other weights, 0 where held out."""
         begin = time.perf_counter()
         walker = self._walker.copy()
         before = walker.native.counts
@@ -115,10 +115,11 @@ class Updater:
         self.is_begun = False
 
     def update(self, change: Change, start: FloatArray | None = None) -> Work:
-        """Make the change; the first call solves.
+        """Apply the change; the first call solves the problem.
 
-        `start`, for the first call, is a feasible beta on the slots to begin from. Few events lead
-        from what the solver makes of it to the exact solution: each costs a solve with the margin.
+        `start`, for the first call, is a feasible beta on the slots, from which the solver is
+        warm-started. The solver comes first since each event of the walk to the exact solution
+        costs a solve with the margin set, so that few of them should remain.
         """
         begin = time.perf_counter()
         walker = self.walker

@@ -1,9 +1,9 @@
 """Path: the exact solution as a function of one parameter t.
 
 Weights are c(t) = c0 + t dc. Between breakpoints the betas of the margin set and the bias are
-affine in t, everybody else is at a bound; a piece stores only the former, and which instance is
-where follows from the changes recorded (cpp/src/path/record.hpp). `save` writes numbers
-only, never pickles.
+affine in t, and all other instances are at a bound. A piece stores only the former; the set of each
+instance follows from the recorded changes (cpp/src/path/record.hpp). `save` writes only numbers,
+never pickles.
 """
 
 from __future__ import annotations
@@ -58,16 +58,17 @@ class Path:
     Parameters
     ----------
     problem : Problem
-        Kernel, targets and box of every t; its weights are those at `end`.
+        Kernel, targets and box for every t; its weights are those at `end`.
     c0, dc : arrays of shape (n,)
         Weights are c0 + t dc.
     start, end : float
     pieces : dict of arrays
-        As the native walker records them.
+        The pieces, as recorded by the native walker.
     places : array of shape (n,)
-        Where every instance is at the start.
+        The `Place` of every instance at the start.
     gaps : tuple of (float, float)
-        Where a walk could not go on and a solver took over; at such a t a solve is needed.
+        Intervals where the walk could not continue and a solver took over; evaluating the path at
+        such a t requires a solve.
     n_events, n_fallbacks : int
     """
 
@@ -89,7 +90,7 @@ class Path:
 
     @property
     def breakpoints_(self) -> FloatArray:
-        """Where the solution turns, the two ends included."""
+        """The breakpoints of the path, including its two ends."""
         return np.unique(np.concatenate([self.pieces["tau"], [self.end]]))
 
     @property
@@ -97,15 +98,15 @@ class Path:
         return int(self.pieces["tau"].size)
 
     def weights_at(self, t: float) -> FloatArray:
-        """c(t)."""
+        """Return the weights c(t)."""
         return np.maximum(self.c0 + t * self.dc, 0.0)
 
     def sets_at(self, t: float) -> NDArray[np.int8]:
-        """Where every instance is, as numbers of `Place`."""
+        """Return the place of every instance, as numbers of `Place`."""
         return self._places_of(self._piece_of(t))
 
     def beta_at(self, t: float) -> FloatArray:
-        """The dual variables at t."""
+        """Return the dual variables at t."""
         piece = self._piece_of(t)
         weights = self.weights_at(t)
         lower, upper = self.problem.lower_scale * weights, self.problem.upper_scale * weights
@@ -113,7 +114,7 @@ class Path:
         return beta
 
     def bias_at(self, t: float, beta: FloatArray | None = None) -> float:
-        """The bias at t; at a jump, the one after it."""
+        """Return the bias at t; at a jump, the value after it."""
         if not self.problem.has_equality:
             return 0.0
         if beta is None:
@@ -125,7 +126,7 @@ class Path:
         return float(stored - view.gram.offset() @ beta)
 
     def at(self, t: float) -> Solution:
-        """The exact solution at t, with its gradient on all instances.
+        """Return the exact solution at t, with its gradient on all instances.
 
         Examples
         --------
@@ -155,7 +156,7 @@ class Path:
         return replace(solution, info=info)
 
     def decision_function(self, X: Any, t: float) -> FloatArray:
-        """f(X) of the model at t."""
+        """Return the decision values f(X) of the model at t."""
         self._check(t)
         beta = self.beta_at(t)
         support = np.flatnonzero(beta)
@@ -171,7 +172,7 @@ class Path:
         return check_decision_values(values, view.kernel)
 
     def to_estimator(self, t: float) -> Any:
-        """The estimator the path was made from, as if fitted at t (for a path along C)."""
+        """Return the estimator of the path as if it had been fitted at t (for a path along C)."""
         if self.model is None:
             raise ValueError(
                 "This path was not made from an estimator; use at(t), or make it by c_path."
@@ -182,15 +183,16 @@ class Path:
     def validate(
         self, X: Any, y: Any, metric: str | None = None, sample_weight: Any = None
     ) -> ValidationCurve:
-        """The exact curve of a score over t, with its exact minimiser.
+        """Compute the exact curve of a score over t and its exact minimiser.
 
         Parameters
         ----------
         X, y : validation rows and their targets (+-1, or numbers)
         metric : {"error", "squared", "absolute"} or None
-            The share of wrong signs (classification only), piecewise constant in t; the mean
-            squared error, piecewise quadratic; or the mean absolute error, piecewise affine. None
-            stands for "error" in classification and "squared" in regression.
+            "error" is the fraction of wrong signs (classification only), piecewise constant in t;
+            "squared" is the mean squared error, piecewise quadratic; "absolute" is the mean
+            absolute error, piecewise affine. None stands for "error" in classification and
+            "squared" in regression.
         sample_weight : array or None
 
         Examples
@@ -225,7 +227,7 @@ class Path:
         return metric
 
     def values_on(self, X: Any) -> tuple[FloatArray, FloatArray]:
-        """f(X) at the start and at the end of every piece: two arrays (n_pieces, n_rows)."""
+        """Return f(X) at the start and end of every piece: two arrays (n_pieces, n_rows)."""
         distinct, places = distinct_rows(as_rows(X))
         first, last = self._evaluate_pieces(distinct)
         return first[:, places], last[:, places]
@@ -288,7 +290,7 @@ class Path:
             raise ValueError(f"{self.name} is {t}; this path goes from {self.start} to {self.end}.")
 
     def plot(self, instances: Any = None, ax: Any = None) -> Any:
-        """Betas over t (those of `instances`, or of up to 30 that move most), by matplotlib."""
+        """Plot the betas of `instances` over t; by default, of up to 30 that change most."""
         import matplotlib.pyplot as plt
 
         t = self.breakpoints_
@@ -312,7 +314,7 @@ class Path:
 
     @classmethod
     def load(cls, path: str | PathLike[str], problem: Problem) -> Path:
-        """Read a path back; `problem` is that of the same data (`estimator.to_problem(X, y)`)."""
+        """Load a saved path; `problem` is that of the same data (`estimator.to_problem(X, y)`)."""
         stored = load_arrays(path)
         check_problem(path, stored, problem.kernel, facts_of(problem))
         check_pieces(StoredArrays(path, stored), problem.n)
@@ -333,7 +335,7 @@ class Path:
 
 
 def check_pieces(stored: StoredArrays, n: int) -> None:
-    """Refuse arrays that no walk over n instances leaves."""
+    """Reject arrays that no walk over n instances can produce."""
     stored.require("name", "U")
     for name in ("c0", "dc"):
         stored.numbers(name, n)
@@ -356,6 +358,6 @@ def check_pieces(stored: StoredArrays, n: int) -> None:
 
 
 def facts_of(problem: Problem) -> FloatArray:
-    """What of a problem a path does not change, besides the kernel."""
+    """The parts of a problem, apart from the kernel, that a path does not change."""
     own = (problem.targets, problem.lower_scale, problem.upper_scale, np.array([problem.epsilon]))
     return np.concatenate(own)

@@ -1,4 +1,4 @@
-"""Whether the exact path along C or a grid over it costs less."""
+"""Which costs less: the exact path along C or a grid over it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import numpy as np
 from ..problem.solution import Status
 from ..solvers.sequence.sequence import SequenceSolution
 
-#: What an event costs, in kernel rows: so much of each member's (its solves, and the share of what
-#: others take that are looked at now and then), and so many more; and an iteration of SMO beside it
+#: Cost of an event in kernel rows: a share of each member's row (its solves, and its part of the
+#: instances that are examined now and then), plus a constant; and an iteration of SMO beside it
 #: (values of the margin set are used again soon).
 MEMBER_ROWS, EVENT_ROWS, ITERATION_ROWS = 0.4, 16.0, 4.0
 #: What a bound costs that a solve of the free set meets: values of its factor, of each of them.
@@ -21,7 +21,7 @@ EVENTS_PER_ROW = 1.4
 
 
 def most_iterations(n_rows: int) -> int:
-    """Iterations of one solve on a grid beyond which a path with small margin sets is cheaper."""
+    """Iterations per solve on a grid beyond which a path with small margin sets is cheaper."""
     return int(EVENTS_PER_ROW * n_rows * 4.0 * EVENT_ROWS / ITERATION_ROWS) + 1000
 
 

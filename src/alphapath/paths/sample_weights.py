@@ -1,4 +1,4 @@
-"""Weights of instances for common ends: old data, another population, noise that varies."""
+"""Instance weights for common purposes: old data, covariate shift, heteroscedastic noise."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from ..problem.box_problem import FloatArray
 
 
 def time_weights(n: int, a: float = 3.0) -> FloatArray:
-    """Weights that fade into the past: 2 / (1 + exp(a - 2 a i / n)) for i = 1 .. n, oldest first.
+    """Weights that decay into the past: 2 / (1 + exp(a - 2 a i / n)), i = 1 .. n, oldest first.
 
-    (M. Karasuyama, equation 4.28.) Multiply by C for `weight_path`, or pass as sample_weight.
+    (M. Karasuyama, equation 4.28.) Multiply them by C for `weight_path`, or pass them
+    as sample_weight.
 
     Examples
     --------
@@ -34,7 +35,7 @@ def importance_weights(
     n_centres: int = 100,
     flatten: float = 1.0,
 ) -> FloatArray:
-    """p_test(x) / p_train(x) at the training rows, by uLSIF, to the power `flatten`, mean 1.
+    """Estimate (p_test(x) / p_train(x))^flatten at the training rows by uLSIF, with mean 1.
 
     The ratio is a sum of Gaussians at test rows, fitted by least squares with a ridge; `flatten`
     between 0 (no correction) and 1 is the path of covariate-shift adaptation.
@@ -43,10 +44,10 @@ def importance_weights(
     ----------
     X_train, X_test : arrays of shape (n, d), (m, d)
     gamma : float
-        Of the Gaussians.
+        Coefficient of the Gaussians.
     ridge : float
     n_centres : int
-        At most so many test rows (the first) are centres.
+        Maximum number of centres; they are the first test rows.
     flatten : float
 
     Examples
@@ -69,11 +70,11 @@ def importance_weights(
 
 
 def residual_weights(residuals: Any, *, floor: float = 1e-3) -> FloatArray:
-    """Weights for regression with noise that varies: sigma / |e_i|, sigma the root mean square.
+    """Weights for heteroscedastic regression: sigma / |e_i|, where sigma is the root mean square.
 
-    One step of iterative reweighting (M. Karasuyama, equation 4.30): fit, weigh by the residuals,
-    follow `weight_path` to these weights, and again. `floor`, relative to sigma, keeps exact fits
-    from taking all the weight.
+    One step of iterative reweighting (M. Karasuyama, equation 4.30): fit, weight by the residuals,
+    follow `weight_path` to these weights, and repeat. `floor`, relative to sigma, prevents exactly
+    fitted rows from taking all the weight.
 
     Examples
     --------

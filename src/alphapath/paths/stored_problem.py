@@ -48,7 +48,7 @@ def read_arrays(file: IO[bytes], name: Any) -> dict[str, NDArray[Any]]:
         with np.load(file, allow_pickle=False) as arrays:
             found = {key: arrays[key] for key in arrays.files}
             if not all(isinstance(value, np.ndarray) for value in found.values()):
-                raise ValueError("it holds something besides arrays")
+                raise ValueError("it contains something other than arrays")
             return found
     except OSError:
         raise
@@ -122,7 +122,7 @@ def describe_problem(view: Any, facts: FloatArray) -> dict[str, NDArray[Any]]:
     """Arrays that tell a problem from others: sums over all kernel values, and `facts`.
 
     Only kernel values decide a path, not the form of the rows, so only they count. `facts` are the
-    numbers besides that must be the same: targets, and what of the box does not follow the weights.
+    further numbers that must agree: targets, and the box as far as it is independent of weights.
     """
     weights = 1.0 + np.modf(np.arange(1, view.n + 1) * 0.6180339887498949)[0]
     sums = np.asarray(view.multiply(np.arange(view.n), weights))
@@ -132,7 +132,7 @@ def describe_problem(view: Any, facts: FloatArray) -> dict[str, NDArray[Any]]:
 def check_problem(
     path: Any, stored: Mapping[str, NDArray[Any]], view: Any, facts: FloatArray
 ) -> None:
-    """Refuse the path of other rows, labels or kernel parameters."""
+    """Reject the path of other rows, labels or kernel parameters."""
     own = describe_problem(view, facts)
     if not own.keys() <= stored.keys():
         raise refuse(path, "it does not say of which data its path is")

@@ -1,10 +1,10 @@
-"""Joachims' transductive SVM, every problem on the way solved exactly from the one before it.
+"""Joachims' transductive SVM; each problem is solved exactly, warm-started from the last.
 
-Given labelled instances of weight C and unlabelled ones: these get the labels of the supervised
-model (so many positive ones as are wanted) with tiny weights; pairs of unlabelled instances with
-opposite labels that would both rather be switched are, one pair at a time; then the weights of
-the unlabelled are doubled, until they reach C_unlabelled. Returned are the labels and the exact
-solution. (T. Joachims 1999; M. Karasuyama, section 4.5.3.) The loop is
+The labelled instances have weight C. The unlabelled instances receive the labels of the supervised
+model (with the requested number of positive labels) and tiny weights. Pairs of unlabelled instances
+with opposite labels that both favour a switch are switched, one pair at a time; then the weights of
+the unlabelled instances are doubled, until they reach C_unlabelled. The result is the labels and
+the exact solution. (T. Joachims 1999; M. Karasuyama, section 4.5.3.) The loop is
 cpp/src/sequence/transduction, the solves are cpp/src/dual/active_set.
 """
 
@@ -35,9 +35,9 @@ TOL = EXACT
 
 @dataclass(frozen=True)
 class Transduction:
-    """Labels of all instances, the solution with them, and the work it took.
+    """Labels of all instances, the corresponding solution, and the work it took.
 
-    `n_rounds` counts the guesses of who is free, over all problems.
+    `n_rounds` counts the guesses of the free set, over all problems.
     """
 
     signs: FloatArray
@@ -50,18 +50,18 @@ class Transduction:
 def transduce(
     problem: Problem, is_labelled: BoolArray, C_unlabelled: float, n_positive: int
 ) -> Transduction:
-    """Label the unlabelled.
+    """Label the unlabelled instances.
 
     Parameters
     ----------
     problem : Problem
-        Classification on all instances, kernel in float64; labels and weights of the unlabelled
-        are not read.
+        Classification problem on all instances, with the kernel in float64. The labels and weights
+        of the unlabelled instances are ignored.
     is_labelled : boolean array of shape (n,)
     C_unlabelled : float
-        The weight that unlabelled instances have at the end.
+        The final weight of the unlabelled instances.
     n_positive : int
-        How many unlabelled instances are to be positive.
+        The number of unlabelled instances to label as positive.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def transduce(
 
 
 def solution_of(problem: Problem, found: _core.TransductionResult, begin: float) -> Solution:
-    """The solution with the labels that were found; polished where SMO had to finish."""
+    """The solution with the final labels; polished where SMO had to finish."""
     beta = found.beta
     support = np.flatnonzero(beta)
     view: Any = problem.kernel

@@ -1,7 +1,7 @@
 """Exact validation curves: a score over t, where every f(x) is affine between breakpoints.
 
-0-1 error: piecewise constant, it changes only where some f(x) changes sign. Squared error:
-piecewise quadratic. Both come with their exact minimiser over all t, not over a grid.
+The 0-1 error is piecewise constant and changes only where some f(x) changes sign. The squared error
+is piecewise quadratic. Both come with their exact minimiser over all t, not over a grid.
 (M. Karasuyama, section 4.4.)
 """
 
@@ -27,11 +27,11 @@ class ValidationCurve:
     Parameters
     ----------
     starts : array of shape (n_intervals,)
-        Where each interval begins; it ends where the next begins, the last at `end`.
+        Start of each interval; it ends where the next one starts, the last one at `end`.
     end : float
     value, slope, curvature : arrays of shape (n_intervals,)
     name : str
-        What t is.
+        Name of the parameter t.
     metric : str
     """
 
@@ -58,7 +58,7 @@ class ValidationCurve:
 
     @property
     def best(self) -> tuple[float, float]:
-        """(t, score) of the minimum: the middle of the widest interval (by ratio) that has it."""
+        """(t, score) at the minimum, in the middle of the widest minimising interval (by ratio)."""
         ends = self.ends
         length = ends - self.starts
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -89,7 +89,7 @@ class ValidationCurve:
 
     @property
     def best_ranges(self) -> list[tuple[float, float]]:
-        """Of a score that is constant on intervals: where it has its minimum."""
+        """The minimising intervals of a piecewise constant score."""
         is_best = np.concatenate([[False], self.value == self.value.min(), [False]])
         change = np.flatnonzero(np.diff(is_best.astype(np.int8)))
         edges = np.append(self.starts, self.end)
@@ -99,7 +99,7 @@ class ValidationCurve:
         ]
 
     def plot(self, ax: Any = None) -> Any:
-        """The curve, by matplotlib."""
+        """Plot the curve with matplotlib."""
         import matplotlib.pyplot as plt
 
         if ax is None:
@@ -192,7 +192,7 @@ def as_curve(
 
 
 def make_shares(sample_weight: Any, n_rows: int) -> FloatArray:
-    """What each row counts: the weights, or equal ones, divided by their sum."""
+    """The weight of each row (equal by default), divided by their sum."""
     if sample_weight is None:
         return np.full(n_rows, 1.0 / n_rows)
     weights = np.asarray(sample_weight, dtype=np.float64)
@@ -209,7 +209,7 @@ def make_shares(sample_weight: Any, n_rows: int) -> FloatArray:
 
 
 def merge_steps(where: FloatArray, value: FloatArray, end: float, name: str) -> ValidationCurve:
-    """Drop intervals of no length and steps of no height."""
+    """Drop intervals of zero length and steps of zero height."""
     value = np.round(value, 13) + 0.0
     keep = np.append(where[1:] > where[:-1], where[-1] < end)
     keep[-1] |= not keep.any()
@@ -221,7 +221,7 @@ def merge_steps(where: FloatArray, value: FloatArray, end: float, name: str) -> 
 
 
 def average_curves(curves: list[ValidationCurve], weights: FloatArray) -> ValidationCurve:
-    """The weighted mean of curves, over the range that all of them know."""
+    """The weighted mean of curves, over their common range."""
     low, end = max(curve.starts[0] for curve in curves), min(curve.end for curve in curves)
     starts = np.unique(np.concatenate([curve.starts for curve in curves]))
     starts = starts[(starts == low) | ((starts > low) & (starts < end))]

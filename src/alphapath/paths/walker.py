@@ -1,8 +1,8 @@
-"""The face of the native walker: one Problem whose exact solution is followed as it moves.
+"""The interface of the native walker: a Problem whose exact solution is followed as it changes.
 
-The walk itself, its events and the factor of the margin set live in cpp/src/path. Here is what
-surrounds it: beginning from any feasible beta, checking the end against recomputed residuals, and
-handing over to SMO where a walk can not go on.
+The walk itself, its events and the factor of the margin set live in cpp/src/path. This file adds
+what surrounds it: starting from any feasible beta, checking the end against recomputed residuals,
+and handing over to SMO where a walk cannot continue.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NOTHING: FloatArray = np.zeros(0)
 #: The KKT violation that counts as exact, relative to the targets, or in units of rounding.
 EXACT = 1e-10
 ROUNDING = 4.0
-#: A violation beyond this, relative to the targets, is told as STALLED: rounding left that much.
+#: A violation beyond this, relative to the targets, is reported as STALLED: rounding left it.
 TOO_MUCH = 1e-3
 #: What the solver is asked for before a walk takes over.
 ENTRY_TOL = 1e-5
@@ -71,7 +71,7 @@ class Place(IntEnum):
 
 
 class Walker:
-    """The exact solution of one problem, and walks to its neighbours.
+    """The exact solution of one problem, and walks to neighbouring problems.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Walker:
     epsilon : float
     has_equality : bool
     is_centred : bool
-        Whether the stored kernel values are inner products about one origin (GrowingView).
+        Whether the stored kernel values are inner products about a common origin (GrowingView).
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Walker:
 
     @classmethod
     def of_problem(cls, problem: Problem) -> Walker:
-        """A walker on all instances of a problem, not yet begun."""
+        """Create a walker on all instances of a problem, without starting it."""
         require_path(problem)
         walker = cls(problem.kernel, problem.epsilon, has_equality=problem.has_equality)
         walker.define(
@@ -112,7 +112,7 @@ class Walker:
         return walker
 
     def copy(self) -> Walker:
-        """Another walker at the same place."""
+        """Return a copy of the walker in the same state."""
         other = copy.copy(self)
         other.native = self.native.copy()
         other.n_fallbacks = 0
@@ -123,7 +123,7 @@ class Walker:
     def define(
         self, instances: IntArray, targets: FloatArray, lower: FloatArray, upper: FloatArray
     ) -> None:
-        """Describe instances that are absent (new slots of a view that grew, say)."""
+        """Describe absent instances, for example new slots of a view that grew."""
         n_more = self.view.n - self.targets.size
         if n_more > 0:
             self.native.grow()
@@ -142,7 +142,7 @@ class Walker:
 
     @property
     def problem(self) -> Problem:
-        """The problem whose solution this is."""
+        """The problem that the current solution solves."""
         return Problem(
             self.view,
             self.targets,
@@ -158,7 +158,7 @@ class Walker:
         return int(self.native.counts.n_events + 60 * self.view.n + 20_000)
 
     def begin(self, beta: FloatArray) -> None:
-        """From a feasible beta, near the optimum or not, to the exact solution (the polish)."""
+        """Move from any feasible beta to the exact solution (the polish)."""
         with single_threaded():
             status = PathStatus(self.native.start(beta, self.weights))
             self._n_checked = self.native.counts.n_steps  # a start computes all residuals
@@ -173,9 +173,9 @@ class Walker:
         add_weights: FloatArray = NOTHING,
         remove: IntArray = NOBODY,
     ) -> None:
-        """To other weights in one walk, while instances come (driven to their place) and go.
+        """Move to other weights in one walk, while instances are added and removed.
 
-        `weights` None leaves those of the instances that stay as they are.
+        With `weights` None, the weights of the remaining instances do not change.
         """
         before = self.weights
         after = before.copy() if weights is None else weights.copy()
@@ -206,7 +206,7 @@ class Walker:
         self.confirm(status)
 
     def confirm(self, status: PathStatus = PathStatus.ARRIVED) -> None:
-        """Exact by residuals that are recomputed now; `status` is that of the last walk."""
+        """Check exactness by recomputed residuals; `status` is that of the last walk."""
         native = self.native
         zeros = np.zeros(self.view.n)
         self._n_checked = native.counts.n_steps
@@ -223,16 +223,16 @@ class Walker:
 
     @property
     def is_balanced(self) -> bool:
-        """Whether betas sum to 0, to the rounding of those of the present."""
+        """Whether the betas of the present instances sum to 0, to rounding."""
         return not self.has_equality or bool(self.native.imbalance <= BALANCED)
 
     def is_exact(self, violation: float) -> bool:
-        """Whether a violation is no more than rounding leaves."""
+        """Whether a violation is at the level of rounding."""
         floor = ROUNDING * float(self.native.rounding_floor)
         return bool(violation <= max(EXACT * self.native.target_scale, floor))
 
     def solve(self, beta: FloatArray | None = None) -> None:
-        """The solution of the present problem by the solver, then polished."""
+        """Solve the current problem by the solver and polish the solution."""
         start = None if beta is None else Start(beta)
         solution = smo.solve(self.problem, start, tol=ENTRY_TOL, max_iter=MOST_ITERATIONS)
         if solution.info.status is Status.INTERRUPTED:
@@ -240,7 +240,7 @@ class Walker:
         self.begin(solution.beta)
 
     def _leave_to_solver(self) -> None:
-        """What the solver reaches from here; the walker goes on from that."""
+        """Run the solver from the current point; the walker continues from its result."""
         self.n_fallbacks += 1
         self._n_checked = -STEPS_ALONE - 1
         native, problem = self.native, self.problem
@@ -262,7 +262,7 @@ class Walker:
             native.refresh()
 
     def solution(self, problem: Problem, work: Work) -> Solution:
-        """The present solution, for `problem` on all instances."""
+        """The current solution, for `problem` on all instances."""
         native = self.native
         beta = native.beta()
         gradient = native.residuals()
@@ -275,9 +275,9 @@ class Walker:
         return Solution(problem, beta, gradient, bias, info)
 
     def describe(self, work: Work, tol: float | None = None) -> tuple[float, Info]:
-        """(bias, quality of the present solution and the work that it took).
+        """Return (bias, quality of the current solution and the work it took).
 
-        Solved is what has a violation of at most `tol`, else of TOO_MUCH of the targets.
+        The status is solved if the violation is at most `tol`, or else TOO_MUCH of the targets.
         """
         bias, objective, gap, violation, rounding = self.native.quality()
         limit = TOO_MUCH * self.native.target_scale if tol is None else tol
@@ -292,7 +292,7 @@ def judge(violation: float, rounding: float, target_scale: float) -> tuple[Statu
 
 @dataclass(frozen=True)
 class Work:
-    """What a walk took."""
+    """The work of a walk."""
 
     n_events: int
     n_breakpoints: int
@@ -304,7 +304,7 @@ class Work:
     def since(
         cls, before: _core.PathCounts, walker: Walker, n_fallbacks: int, seconds: float
     ) -> Work:
-        """The work since the native counts and fallbacks were as given."""
+        """The work since the native counts and fallbacks had the given values."""
         now = walker.native.counts
         return cls(
             now.n_events - before.n_events,
@@ -315,7 +315,7 @@ class Work:
         )
 
     def as_fields(self) -> dict[str, Any]:
-        """The fields of Info that a walk knows."""
+        """The fields of Info that a walk provides."""
         return {
             "n_iter": self.n_events,
             "n_breakpoints": self.n_breakpoints,
@@ -328,7 +328,7 @@ class Work:
 def make_feasible(
     beta: FloatArray, lower: FloatArray, upper: FloatArray, has_equality: bool = True
 ) -> FloatArray:
-    """beta in the box, the heavier sign scaled down so that the sum is 0."""
+    """Clip beta to the box and scale down its heavier sign so that the sum is 0."""
     inside = np.clip(beta, lower, upper)
     if not has_equality:
         return inside
@@ -341,7 +341,7 @@ def make_feasible(
 
 
 def require_path(problem: Problem) -> None:
-    """Refuse, in one sentence, a problem that no path is made for."""
+    """Reject, in one sentence, a problem that paths do not support."""
     if problem.ridge != 0.0 or problem.total_share != 0.0:
         raise SolverMismatch(
             f"Paths are for problems without a ridge whose betas sum to 0 (SVC, SVR, ranking); "
@@ -352,9 +352,9 @@ def require_path(problem: Problem) -> None:
 
 
 def polish(solution: Solution) -> Solution:
-    """The exact solution near an approximate one: KKT violation at the level of rounding.
+    """Return the exact solution near an approximate one, with a KKT violation of rounding only.
 
-    The targets are moved so that the given beta is optimal, and walked back to the true ones.
+    The targets are shifted so that the given beta is optimal, then walked back to the true ones.
 
     Examples
     --------

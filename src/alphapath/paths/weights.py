@@ -1,9 +1,9 @@
 """Exact paths along weights: between two weightings, or along C.
 
 Weights c(t) = c0 + t dc; the solution is piecewise affine in t (M. Karasuyama, chapter 4, figure
-4.2; the plain regularization path is dc = 1). Beginning from a solver's solution, polished, the
-native walker follows it; at every stop the residuals are recomputed, and their drift is returned
-over the next stretch.
+4.2; the plain regularization path is dc = 1). The native walker follows it from the polished
+solution of a solver; at every stop the residuals are recomputed, and their drift is removed over
+the next stretch.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ EVENTS_ALONE = 300
 
 
 def c_path(estimator: Any, X: Any, y: Any, C_min: float, C_max: float, **fit: Any) -> Path:
-    """The exact solution for every C in [C_min, C_max].
+    """Compute the exact solution for every C in [C_min, C_max].
 
     Parameters
     ----------
     estimator : SVC (of two classes) or SVR
-        Anything with `C`, `get_params` and `to_problem(X, y)`; it is not changed.
+        Any object with `C`, `get_params` and `to_problem(X, y)`; it is not changed.
     X, y
-        As in `fit`; `sample_weight=` may follow.
+        As in `fit`; `sample_weight` may be passed as a keyword.
     C_min, C_max : float
 
     Returns
@@ -64,7 +64,7 @@ def c_path(estimator: Any, X: Any, y: Any, C_min: float, C_max: float, **fit: An
 def weight_path(
     estimator: Any, X: Any, y: Any, c_old: ArrayLike, c_new: ArrayLike, **fit: Any
 ) -> Path:
-    """The exact solution for all weights between `c_old` (t = 0) and `c_new` (t = 1).
+    """Compute the exact solution for all weights between `c_old` (t = 0) and `c_new` (t = 1).
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def weight_path(
     X, y
         As in `fit`.
     c_old, c_new : arrays of shape (n,)
-        The weight (the C) of every instance; 0 leaves it out.
+        The weight (the C) of every instance; an instance of weight 0 is left out.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def follow_c(problem: Problem, unit: FloatArray, C_min: float, C_max: float) -> 
 
 
 class ScoredRows(NamedTuple):
-    """Whose score is summed along a path, by which metric, and whether the path is kept too."""
+    """Rows whose score is summed along a path, the metric, and whether to keep the path."""
 
     rows: IntArray
     metric: str
@@ -105,7 +105,7 @@ class ScoredRows(NamedTuple):
 
 
 class ScoredWalk(NamedTuple):
-    """A score along a path, with the path where it was kept."""
+    """A score along a path, and the path if it was kept."""
 
     curve: ValidationCurve
     path: Path | None
@@ -122,8 +122,8 @@ def follow_c_scored(
 ) -> ScoredWalk:
     """The score of some rows along the path of weights C * unit.
 
-    Held-out instances are part of the kernel, so their values come along without another product,
-    and are summed up on the way. `start`: a feasible beta near the solution at C_min.
+    Held-out instances are part of the kernel, so their values are followed without another product
+    and summed along the way. `start` is a feasible beta near the solution at C_min.
     """
     walk = _Walk(problem, np.zeros(problem.n), unit, _octaves(*limits), scored.keeps_path)
     native, metric = walk.walker.native, scored.metric
@@ -217,7 +217,7 @@ class _Walk:
             checked = high
 
     def _enter(self, t: float, start: FloatArray | None) -> None:
-        """The exact solution at the first stop: by the solver, or 0 where nobody has a weight."""
+        """The exact solution at the first stop: by the solver, or 0 if all weights are 0."""
         walker = self.walker
         walker.weights = self.weights_at(t)
         if start is not None:
@@ -228,7 +228,7 @@ class _Walk:
             walker.native.start(np.zeros(self.problem.n), walker.weights)
 
     def _bridge(self, low: float, high: float) -> None:
-        """The solver at the next stop, and the path goes on from there."""
+        """Run the solver at the next stop, from which the path continues."""
         walker = self.walker
         self.gaps.append((low, high))
         walker.n_fallbacks += 1
@@ -240,7 +240,7 @@ class _Walk:
 
 
 def read_estimator(estimator: Any, X: Any, y: Any, **fit: Any) -> tuple[Problem, Any]:
-    """(problem of all rows in float64, how to make a fitted estimator)."""
+    """Return (problem on all rows in float64, function that makes a fitted estimator)."""
     if not hasattr(estimator, "to_problem"):
         raise TypeError(
             f"{type(estimator).__name__} has no to_problem(X, y); paths take alphapath's SVC and "
@@ -268,7 +268,7 @@ def _with_model(path: Path, model: Any) -> Path:
 
 
 def check_range(C_min: float, C_max: float) -> None:
-    """Refuse a range that is none."""
+    """Reject an invalid range."""
     if not 0.0 < C_min < C_max < np.inf:
         raise ValueError(
             f"C_min is {C_min} and C_max is {C_max}; they must be finite with 0 < C_min < C_max."

@@ -1,4 +1,4 @@
-"""Problems, their solutions, and what an optimum must satisfy: the nouns of all other rooms."""
+"""Problems, their solutions and the optimality conditions: the values used by all other rooms."""
 
 from __future__ import annotations
 

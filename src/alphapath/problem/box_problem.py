@@ -1,4 +1,4 @@
-"""Problem and Start: one member of the box-constrained dual family, and a place to begin.
+"""Problem and Start: a member of the family of box-constrained duals, and a starting point.
 
     minimise    1/2 beta' (K + D) beta - r' beta + epsilon |beta|_1       D = diag(ridge)
     subject to  lower <= beta <= upper          box = [lower_scale c, upper_scale c]
@@ -57,18 +57,19 @@ def scale_box(scale: FloatArray, weights: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One SVM dual, as a value: frozen, with moves that return a new Problem sharing the arrays.
+    """One SVM dual as a frozen value; its methods return new Problems that share the arrays.
 
     Parameters
     ----------
     kernel : KernelView
-        The kernel on all n instances, held-out ones included.
+        The kernel on all n instances, including held-out ones.
     targets : array of shape (n,)
         The linear term r: the labels +-1, the regression targets, or 0 for one class.
     weights : array of shape (n,)
-        c >= 0; an instance of weight 0 is held out, infinity is allowed where no sum is set.
+        c >= 0. An instance of weight 0 is held out; infinite weights are allowed if the sum is not
+        constrained.
     lower_scale, upper_scale : array of shape (n,)
-        The box is [lower_scale * c, upper_scale * c]; a zero scale shuts that side.
+        The box is [lower_scale * c, upper_scale * c]; a scale of zero closes that side.
     epsilon : float
         Half-width of the insensitive tube (regression), 0 otherwise.
     has_equality : bool
@@ -76,7 +77,7 @@ class Problem:
     total_share : float
         sum(beta) = total_share * sum(c): 0 for SVC and SVR, nu for the nu one-class model.
     ridge : float or array of shape (n,)
-        Added to the diagonal of the kernel; one number for all instances, or one each.
+        Added to the diagonal of the kernel; one number for all instances, or one per instance.
 
     Attributes
     ----------
@@ -155,7 +156,7 @@ class Problem:
 
     @cached_property
     def holds_zero(self) -> bool:
-        """Whether beta = 0 is in the box, whatever the weights."""
+        """Whether beta = 0 lies in the box for all weights."""
         return bool((self.lower_scale <= 0.0).all() and (self.upper_scale >= 0.0).all())
 
     @cached_property
@@ -166,11 +167,11 @@ class Problem:
         return freeze(np.full(self.n, self.ridge), "ridge")
 
     def with_ridge(self, ridge: float | FloatArray) -> Problem:
-        """The same problem with another ridge."""
+        """Return the same problem with another ridge."""
         return replace(self, ridge=ridge)
 
     def with_weights(self, weights: ArrayLike) -> Problem:
-        """The same problem with other weights."""
+        """Return the same problem with other weights."""
         found = freeze(weights, "weights")
         if found.shape != self.weights.shape:
             return replace(self, weights=found)
@@ -188,7 +189,7 @@ class Problem:
         return moved
 
     def with_held_out(self, mask: ArrayLike) -> Problem:
-        """The same problem with weight 0 where `mask` is true (the other weights stay)."""
+        """Return the same problem with weight 0 where `mask` is true; other weights stay."""
         held_out = np.asarray(mask)
         if held_out.dtype != np.bool_ or held_out.shape != (self.n,):
             raise InvalidProblem(
@@ -198,7 +199,7 @@ class Problem:
         return self.with_weights(np.where(held_out, 0.0, self.weights))
 
     def with_kernel(self, kernel: KernelView) -> Problem:
-        """The same problem on another kernel over the same instances."""
+        """Return the same problem on another kernel over the same instances."""
         if kernel.n != self.n:
             return replace(self, kernel=kernel)
         # Nothing else depends on the kernel: what was checked and computed is kept.
@@ -209,14 +210,14 @@ class Problem:
     def check_feasible(self, beta: ArrayLike, sum_atol: float | None = None) -> None:
         """Raise InfeasibleStart, naming the worst entry, unless `beta` is feasible.
 
-        The box is exact, since solvers compare beta with its bounds; the sum may be off by
-        `sum_atol`, by default the rounding of a sum of this size.
+        The box must hold exactly, since solvers compare beta with its bounds. The sum may deviate
+        by `sum_atol`, by default the rounding error of a sum of this size.
         """
         check_inside(self, np.asarray(beta, dtype=np.float64), sum_atol)
 
     @classmethod
     def classification(cls, kernel: KernelView, y_signs: ArrayLike, weights: ArrayLike) -> Problem:
-        """SVC: labels +-1, beta_i between 0 and y_i c_i, sum 0."""
+        """Create the dual of SVC: labels +-1, beta_i between 0 and y_i c_i, sum 0."""
         targets = freeze(y_signs, "y_signs")
         is_positive = targets == 1.0
         if not (is_positive | (targets == -1.0)).all():
@@ -234,14 +235,14 @@ class Problem:
     def regression(
         cls, kernel: KernelView, y: ArrayLike, weights: ArrayLike, epsilon: float
     ) -> Problem:
-        """SVR: targets y, ``abs(beta_i) <= c_i``, sum 0."""
+        """Create the dual of SVR: targets y, ``abs(beta_i) <= c_i``, sum 0."""
         targets = freeze(y, "y")
         ones = np.ones_like(targets)
         return cls(kernel, targets, freeze(weights, "weights"), -ones, ones, epsilon=epsilon)
 
     @classmethod
     def one_class(cls, kernel: KernelView, weights: ArrayLike, nu: float) -> Problem:
-        """The nu one-class model: 0 <= beta_i <= c_i, sum(beta) = nu sum(c)."""
+        """Create the dual of the nu one-class model: 0 <= beta_i <= c_i, sum(beta) = nu sum(c)."""
         if not 0.0 < nu <= 1.0:
             raise InvalidProblem(f"nu is {nu}; it must lie in (0, 1].")
         c = freeze(weights, "weights")
@@ -250,9 +251,9 @@ class Problem:
 
     @classmethod
     def squared_slack_one_class(cls, kernel: KernelView, weights: ArrayLike) -> Problem:
-        """One class with squared slacks, weighted c_i / 2: beta >= 0, ridge 1 / c_i, targets 1.
+        """Create the one-class dual with squared slacks: beta >= 0, ridge 1 / c_i, targets 1.
 
-        An instance of weight 0 is held out.
+        The squared slacks have the weights c_i / 2. An instance of weight 0 is held out.
         """
         c = freeze(weights, "weights")
         is_in = c > 0.0
@@ -269,7 +270,7 @@ class Problem:
 
     @classmethod
     def ranking(cls, pairs: KernelView, weights: ArrayLike) -> Problem:
-        """Pairs (i, j) whose scores should differ by 1: 0 <= beta <= c, targets 1, no sum."""
+        """Create the ranking dual over pairs: 0 <= beta <= c, targets 1, no sum constraint."""
         c = freeze(weights, "weights")
         ones = np.ones_like(c)
         return cls(pairs, ones, c, np.zeros_like(c), ones, has_equality=False)
@@ -283,7 +284,7 @@ class Problem:
         loss: tuple[float, float],
         lam: float,
     ) -> Problem:
-        """Quadratic loss (rho, h) and penalty lam / 2 |w|^2, no bias: see `alphapath.paths`.
+        """Create the dual of the loss (rho, h) with lam / 2 |w|^2, no bias: see `alphapath.paths`.
 
         beta_i lies between 0 and y_i h c_i / lam, the ridge is lam / c_i and the targets rho y.
         An instance of weight 0 is held out.
@@ -310,7 +311,7 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """A feasible beta to begin from; with `gradient` None the solver computes it.
+    """A feasible beta to start from; if `gradient` is None, the solver computes it.
 
     Parameters
     ----------
@@ -344,7 +345,7 @@ class Start:
 
 
 def check_values(problem: Problem) -> None:
-    """Refuse values that no problem can have."""
+    """Reject values that no problem can have."""
     targets = problem.targets
     if problem.n == 0:
         raise InvalidProblem("The problem has 0 instances; at least one is needed.")
@@ -387,7 +388,7 @@ def check_ridge(problem: Problem) -> None:
 
 
 def check_sum(problem: Problem) -> None:
-    """Refuse a sum that no beta in the box has."""
+    """Reject a sum that no beta in the box attains."""
     total = problem.total
     if not np.isfinite(total):
         raise InvalidProblem(
@@ -407,7 +408,7 @@ def check_sum(problem: Problem) -> None:
 
 
 def check_inside(problem: Problem, beta: FloatArray, sum_atol: float | None) -> None:
-    """Refuse a beta outside its box or with another sum, naming the worst entry."""
+    """Reject a beta outside its box or with a wrong sum, naming the worst entry."""
     if beta.shape != (problem.n,):
         raise InfeasibleStart(
             f"beta has shape {beta.shape}; the problem needs shape ({problem.n},)."

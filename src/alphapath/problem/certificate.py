@@ -1,4 +1,4 @@
-"""Never trust, certify: the quality of a beta, recomputed from the raw data outside all solvers."""
+"""Never trust, certify: the quality of a beta, recomputed from the raw data without a solver."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class Certificate:
     duality_gap : float
         primal_objective + objective, summed instance by instance; 0 at the optimum.
     kkt_violation : float
-        LIBSVM's stopping quantity.
+        The quantity that LIBSVM's stopping rule bounds.
     box_violation : float
-        The furthest that any beta lies outside its box.
+        The largest distance of any beta from its box.
     sum_violation : float
         ``abs(sum(beta) - total)``, 0 for a problem without the sum constraint.
     n_support : int
@@ -125,14 +125,14 @@ def _check_finite(values: FloatArray, name: str) -> None:
 
 
 def certify(problem: Problem, beta: ArrayLike, bias: float | None = None) -> Certificate:
-    """Recompute the quality of `beta` from raw data.
+    """Recompute the quality of `beta` from the raw data.
 
     Parameters
     ----------
     problem : Problem
     beta : array of shape (n,)
     bias : float or None
-        The bias that the model predicts with; None takes the one that follows from beta.
+        The bias used in predictions; None uses the one that follows from beta.
 
     Examples
     --------
@@ -196,12 +196,12 @@ class MarginCertificate:
     objective : float
         1/2 |theta|^2 plus the weighted losses.
     gradient_norm : float
-        Euclidean norm of the gradient with respect to w and b, features that are dropped left out.
+        Euclidean norm of the gradient with respect to w and b, excluding dropped features.
     duality_gap : float
-        The objective less that of a point of the dual: no other model has an objective that is
-        lower by more than this.
+        The objective minus that of a dual point: no model has an objective that is lower by more
+        than this.
     n_support : int
-        Instances with a loss that is not flat.
+        Number of instances at which the loss is not flat.
     """
 
     objective: float
@@ -227,7 +227,7 @@ class MarginCertificate:
 def certify_margin(
     problem: MarginProblem, coef: ArrayLike, bias: float, alpha: ArrayLike | None = None
 ) -> MarginCertificate:
-    """Recompute the quality of (coef, bias) from raw data.
+    """Recompute the quality of (coef, bias) from the raw data.
 
     Parameters
     ----------
@@ -235,8 +235,8 @@ def certify_margin(
     coef : array of shape (d,)
     bias : float
     alpha : array of shape (n,) or None
-        Dual variables of a margin loss, alpha_i >= 0 and, but for the squared hinge, at most c_i.
-        The gap is then that of both; gradient and support are those of alpha.
+        Dual variables of a margin loss: alpha_i >= 0 and, except for the squared hinge, at most
+        c_i. The gap is then that between model and alpha; gradient and support are those of alpha.
 
     Examples
     --------
@@ -296,7 +296,7 @@ def tighten(
     found: MarginCertificate,
     alpha: FloatArray | None,
 ) -> MarginCertificate:
-    """The certificate of `model` with the gap to `alpha` where that is feasible and the smaller."""
+    """The certificate of `model`, with the gap to `alpha` if that is feasible and smaller."""
     if alpha is None or alpha.shape != (problem.n,):
         return found
     beta = problem.targets * np.clip(alpha, 0.0, _upper_ends(problem))

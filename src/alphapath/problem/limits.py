@@ -1,4 +1,4 @@
-"""When a solve stops."""
+"""The stopping limits of a solve."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop: KKT violation, iterations (-1: never), seconds (None: never).
+    """Stopping limits: KKT violation, iterations (-1: no limit), seconds (None: no limit).
 
-    `gap_tol`, for one class with squared slacks: the feasibility gap to stop by, instead of tol.
-    `deadline` (of time.monotonic) holds for a whole run of solves.
+    For one class with squared slacks, `gap_tol` is the feasibility gap at which to stop, instead of
+    tol. `deadline` (a value of time.monotonic) applies to a whole run of solves.
     """
 
     tol: float = 1e-3

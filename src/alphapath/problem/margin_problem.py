@@ -51,16 +51,16 @@ def scale_weights(weights: FloatArray, factor: float) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class MarginProblem:
-    """A linear model with a margin loss: frozen, with moves that share the arrays.
+    """A linear model with a margin loss, as a frozen value whose methods share the arrays.
 
     Parameters
     ----------
     X : array or CSR matrix of shape (n, d)
-        Instances, float64 or float32; shared, never copied, not to be changed.
+        Instances, float64 or float32. The array is shared, not copied, and must not be changed.
     targets : array of shape (n,)
-        +-1, or numbers for the epsilon-insensitive loss. Signs that are given as int8 stay so.
+        +-1, or numbers for the epsilon-insensitive loss. Signs passed as int8 remain int8.
     weights : array of shape (n,)
-        c >= 0, finite; an instance of weight 0 is held out. `np.broadcast_to(c, n)` stays one
+        c >= 0, finite. An instance of weight 0 is held out. `np.broadcast_to(c, n)` is kept as one
         number for all instances.
     loss : str
         One of LOSSES.
@@ -69,7 +69,7 @@ class MarginProblem:
         "squared_epsilon_insensitive" (>= 0); 0 for the others.
     offset : "penalised", "free" or "none"
     dropped : boolean array of shape (d,) or None
-        Features whose w is held at 0: with a kernel matrix as X, those of held-out instances.
+        Features whose w is fixed at 0: with a kernel matrix as X, those of held-out instances.
 
     Examples
     --------
@@ -149,12 +149,12 @@ class MarginProblem:
 
     @property
     def n(self) -> int:
-        """Number of instances, held-out ones included."""
+        """Number of instances, including held-out ones."""
         return int(self.X.shape[0])
 
     @property
     def d(self) -> int:
-        """Number of features, the offset not counted."""
+        """Number of features, not counting the offset."""
         return int(self.X.shape[1])
 
     @property
@@ -163,15 +163,15 @@ class MarginProblem:
         return hasattr(self.X, "indptr")
 
     def with_weights(self, weights: ArrayLike) -> MarginProblem:
-        """The same problem with other weights."""
+        """Return the same problem with other weights."""
         return replace(self, weights=np.asarray(weights, dtype=np.float64))
 
     def with_held_out(
         self, mask: ArrayLike, dropped: NDArray[np.bool_] | None = None
     ) -> MarginProblem:
-        """The same problem with weight 0 where `mask` is true, and without the `dropped` features.
+        """Return the problem with weight 0 where `mask` is true, without the `dropped` features.
 
-        Features that were dropped before stay dropped.
+        Features that are already dropped remain dropped.
         """
         held_out = np.asarray(mask)
         if held_out.dtype != np.bool_ or held_out.shape != (self.n,):
@@ -186,11 +186,11 @@ class MarginProblem:
         return replace(self, weights=np.where(held_out, 0.0, self.weights), dropped=dropped)
 
     def decision_values(self, coef: FloatArray, bias: float) -> FloatArray:
-        """X w + b on all instances, held-out ones included."""
+        """X w + b on all instances, including held-out ones."""
         return np.asarray(self.X @ coef, dtype=np.float64) + bias
 
     def losses(self, values: FloatArray) -> FloatArray:
-        """loss(f_i, y_i), not weighted, at the decision values."""
+        """The unweighted losses loss(f_i, y_i) at the decision values."""
         y, h = self.targets, self.width
         if self.loss == "squared_epsilon_insensitive":
             return np.square(np.maximum(np.abs(y - values) - h, 0.0))
@@ -203,7 +203,7 @@ class MarginProblem:
         return np.where(short > h, short, curved)
 
     def slopes(self, values: FloatArray) -> FloatArray:
-        """d loss / d f_i, not weighted; 0 at the kink of the hinge."""
+        """The unweighted slopes d loss / d f_i; 0 at the kink of the hinge."""
         y, h = self.targets, self.width
         if self.loss == "squared_epsilon_insensitive":
             e = y - values

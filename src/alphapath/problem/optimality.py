@@ -1,4 +1,4 @@
-"""When is beta optimal? The formulas, in one place, as pure functions of (problem, beta, gradient).
+"""The formulas of optimality, in one place, as pure functions of (problem, beta, gradient).
 
 Legend: g = (K + D) beta - r with D = diag(ridge); l, u the box; eps the tube; b the bias.
 With eps > 0 the objective has a kink at beta_i = 0, hence two slopes:
@@ -43,7 +43,7 @@ def slope_extremes(problem: Problem, beta: FloatArray, gradient: FloatArray) -> 
 
 
 def kkt_violation(problem: Problem, beta: FloatArray, gradient: FloatArray) -> float:
-    """How far from stationary: LIBSVM's m(beta) - M(beta), at least 0; inf for nothing finite."""
+    """The distance from stationarity: LIBSVM's m(beta) - M(beta), at least 0; inf if not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         if not np.isfinite(beta @ gradient):  # no number here is infinite or nan
             return np.inf
@@ -62,7 +62,7 @@ def find_free(problem: Problem, beta: FloatArray) -> NDArray[np.bool_]:
 
 
 def bias_from_gradient(problem: Problem, beta: FloatArray, gradient: FloatArray) -> float:
-    """The bias: minus the mean slope of the free instances, else the middle of what is allowed."""
+    """The bias: minus the mean slope of the free instances, or the middle of the allowed range."""
     if not problem.has_equality:
         return 0.0
     is_free = find_free(problem, beta)
@@ -74,7 +74,7 @@ def bias_from_gradient(problem: Problem, beta: FloatArray, gradient: FloatArray)
 
 
 def middle_bias(down: float, up: float) -> float:
-    """LIBSVM's rule where no instance is free: the middle of what the bounded ones allow."""
+    """LIBSVM's rule if no instance is free: the middle of the range that bounded ones allow."""
     if not np.isfinite(down):
         return -up if np.isfinite(up) else 0.0
     if not np.isfinite(up):
@@ -237,7 +237,7 @@ def measure_rows(
         is_free &= beta != 0.0
     n_free = is_free.sum(axis=1)
     mean = -xp.where(is_free, falling, 0.0).sum(axis=1) / xp.maximum(n_free, 1)
-    # LIBSVM's rule where no instance is free: the middle of what the bounded ones allow.
+    # LIBSVM's rule if no instance is free: the middle of the range that bounded ones allow.
     has_down, has_up = xp.isfinite(most_down), xp.isfinite(least_up)
     down = xp.where(has_down, most_down, xp.where(has_up, least_up, 0.0))
     up = xp.where(has_up, least_up, down)

@@ -1,4 +1,4 @@
-"""What a solver returns, as frozen values from which the next solve can start."""
+"""The results of solvers, as frozen values that can warm-start the next solve."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .margin_problem import MarginProblem
 
 
 class Status(IntEnum):
-    """How a solve ended; 0 means solved. The numbers are those of the native core."""
+    """How a solve ended; 0 means solved. The values are those of the native core."""
 
     SOLVED = 0
     ITERATION_LIMIT = 1
@@ -32,8 +32,8 @@ class Info:
 
     `objective`, `duality_gap` and `kkt_violation` are those of the returned beta, gradient and
     bias, computed in double; `certify` recomputes them from the raw data. A path counts its events
-    as iterations; `n_breakpoints` are those at which the solution turned, `n_fallbacks` how often
-    a solver had to finish.
+    as iterations; `n_breakpoints` counts those at which the solution changed direction, and
+    `n_fallbacks` how often a solver had to finish.
     """
 
     status: Status
@@ -61,11 +61,12 @@ class Solution:
     problem : Problem
     beta : array of shape (n,)
     gradient : array of shape (n,)
-        (K + D) beta - r on all n instances, so held-out decision values are there.
+        (K + D) beta - r on all n instances, which includes held-out decision values.
     bias : float
     info : Info
     workspace : object
-        Private to the algorithm that made it (a Cholesky factor, say); never interpreted by others.
+        Private to the algorithm that created it (for example a Cholesky factor); never interpreted
+        elsewhere.
     """
 
     problem: Problem
@@ -81,11 +82,11 @@ class Solution:
 
     @property
     def decision_values(self) -> FloatArray:
-        """K beta + bias on all n instances, held-out ones included."""
+        """K beta + bias on all n instances, including held-out ones."""
         return self.decision_values_at(slice(None))
 
     def decision_values_at(self, rows: Any) -> FloatArray:
-        """K beta + bias on some of the instances; the same bits for equal rows of the kernel."""
+        """K beta + bias on some of the instances, bitwise equal for equal rows of the kernel."""
         problem, gradient = self.problem, self.gradient
         if problem.has_ridge:
             gradient = gradient - problem.ridges * self.beta
@@ -105,11 +106,11 @@ class Solution:
         return optimality.relative_gap(self.problem, self.beta, self.gradient)
 
     def as_start(self) -> Start:
-        """This solution as the start of another solve of the same problem."""
+        """Return this solution as the start of another solve of the same problem."""
         return Start(self.beta, self.gradient)
 
     def with_seed(self, name: str, seconds: float) -> Solution:
-        """The same solution, with the seed that made its start on record."""
+        """Return the same solution, with the name of the seed that made its start."""
         return replace(self, info=replace(self.info, seed=name, seed_time=seconds))
 
 
@@ -134,7 +135,7 @@ def make_solution(
 
 
 def judge(violation: float, rounding: float, limit: float) -> tuple[Status, float]:
-    """(status, violation) by a limit, with what rounding of slopes may hide beyond it."""
+    """(status, violation) by a limit, with an allowance for what rounding of slopes may hide."""
     if rounding > limit:
         return Status.STALLED, violation + 2.0 * rounding  # of two slopes
     return (Status.SOLVED if violation <= limit else Status.STALLED), violation
@@ -150,14 +151,14 @@ class MarginSolution:
     coef : array of shape (d,)
     bias : float
     decision_values : array of shape (n,)
-        X w + b on all instances, so held-out values are there.
+        X w + b on all instances, including held-out ones.
     info : Info
-        `kkt_violation` is the norm of the gradient, `duality_gap` bounds how far the objective is
-        from the optimum.
+        `kkt_violation` is the norm of the gradient; `duality_gap` bounds the distance of the
+        objective from the optimum.
     workspace : object
-        Private to the algorithm that made it; never interpreted by others.
+        Private to the algorithm that created it; never interpreted elsewhere.
     alpha : array of shape (n,) or None
-        Dual variables that certify the gap, where the model alone does not.
+        Dual variables that certify the gap, if the model alone does not.
     """
 
     problem: MarginProblem
@@ -173,5 +174,5 @@ class MarginSolution:
         object.__setattr__(self, "decision_values", freeze(self.decision_values, "decision_values"))
 
     def with_seed(self, name: str, seconds: float = 0.0) -> MarginSolution:
-        """The same solution, with what it began from on record."""
+        """Return the same solution, with the name of its seed."""
         return replace(self, info=replace(self.info, seed=name, seed_time=seconds))

@@ -1,4 +1,4 @@
-"""The steps of a sequence of problems on one kernel, and what they may start from."""
+"""The steps of a sequence of problems on one kernel, and the solutions they may start from."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ from numpy.typing import NDArray
 from .box_problem import FloatArray
 from .solution import Solution
 
-#: The seeds of the native core, by their numbers there.
-SEED_NAMES = ("cold", "keep", "lift", "scale", "climb", "greedy")
-
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """What to solve: rows of the weights, factors, parents and seeds by name.
+    """The problems to solve: rows of the weights, factors, parents and names of seeds.
 
-    A parent is the number of an earlier step, counted after the solutions already known; -1: none.
+    A parent is the number of an earlier step, counted after the known solutions; -1 means none.
     """
 
     rows: NDArray[np.int64]
@@ -33,9 +30,9 @@ class Steps:
 
 
 class Known(NamedTuple):
-    """A solution on the same kernel that steps may begin from: weights, beta and its gradient.
+    """A solution on the same kernel that may warm-start steps: weights, beta and its gradient.
 
-    `row` and `factor` where its weights are those of a step: seeds along C stay on one row.
+    `row` and `factor` are set if its weights are those of a step: seeds along C stay on one row.
     """
 
     weights: FloatArray

@@ -1,4 +1,4 @@
-"""What a search found, as pictures and pages. Nothing is solved here."""
+"""Results of searches as plots and HTML pages. Nothing is solved here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An exact validation curve in terms of JSON: its pieces, their standard errors, what to choose.
+"""An exact validation curve as JSON values: its pieces, standard errors and choices.
 
 On a piece from edges[k] to edges[k + 1] the mean runs from first[k] to last[k]; a curve of errors
 is constant there.
@@ -16,9 +16,9 @@ from .displays.validation import ValidationPathDisplay
 
 
 def record_curve(found: Any, **more: Any) -> dict[str, Any]:
-    """The record of a result of `cross_validate_path`, or of a single curve.
+    """Return the record of a result of `cross_validate_path`, or of a single curve.
 
-    `more` are further entries (the other parameters, "seconds"), kept as they are.
+    `more` holds further entries (the other parameters, "seconds"), stored unchanged.
     """
     curve = getattr(found, "curve", found)
     folds = getattr(found, "fold_curves", ())

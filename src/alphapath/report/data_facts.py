@@ -42,7 +42,7 @@ def find_facts(X: Any, y: Any, is_scaled: bool = False) -> DataFacts:
 
 
 def as_numbers(X: Any) -> Any:
-    """Rows as a matrix of numbers; None for rows that preprocessing makes numbers of."""
+    """Rows as a matrix of numbers; None for rows that only preprocessing turns into numbers."""
     if hasattr(X, "tocsr"):
         return X
     rows = np.asarray(X)
@@ -79,7 +79,7 @@ def look_at_spread(X: Any, facts: dict[str, Any], notes: list[str], is_scaled: b
     if ratio > UNEVEN and not is_scaled and not hasattr(X, "tocsr"):
         notes.append(
             f"The features are not scaled: the widest spreads {ratio:.3g} times as far as the "
-            f"narrowest, so that it rules every distance. Scale them (--scale standard)."
+            f"narrowest and dominates every distance. Scale them (--scale standard)."
         )
 
 
@@ -101,7 +101,7 @@ def look_at_duplicates(X: Any, facts: dict[str, Any], notes: list[str]) -> None:
     if n_duplicates > MANY_DUPLICATES * n:
         notes.append(
             f"{n_duplicates} of {n} rows equal an earlier one: the same row can be in training and "
-            f"test folds, which flatters the scores."
+            f"test folds, which makes the scores too optimistic."
         )
 
 

@@ -1,7 +1,7 @@
-"""The record of a search: everything a report shows, in terms of JSON.
+"""The record of a search: everything that a report shows, as JSON values.
 
-A record is made once from a fitted (or interrupted) search; the page and the command line read only
-it, so that a report can be made again, later and elsewhere, without the data.
+A record is made once from a fitted (or interrupted) search. The page and the command line read only
+the record, so a report can be made again, later and elsewhere, without the data.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def record_search(
     validation_path: Any = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """The record of a search with `cv_results_`; with X and y also facts about the data.
+    """Return the record of a search with `cv_results_`; with X and y also facts about the data.
 
-    `search` may be the path of a journal: of a search that is running, was killed or is done.
-    `metric` names the scorer where there are several; by default the one that chose.
-    `validation_path` is what `cross_validate_path` found, to be shown beside the grid. `more` are
-    further entries ("seconds", "certificate", "files", ...), kept as they are.
+    `search` may also be the path of a journal, of a search that is running, was killed or finished.
+    `metric` selects the scorer if there are several; by default, the one used for `refit`.
+    `validation_path` is a result of `cross_validate_path`, shown beside the grid. `more` holds
+    further entries ("seconds", "certificate", "files", ...), stored unchanged.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def record_search(
 
 
 def check_data(search: Any, X: Any, y: Any) -> None:
-    """Refuse data that are not those of the search."""
+    """Reject data that are not those of the search."""
     given = fingerprint(X, y)
     known = dict(getattr(search, "_fingerprint", {}))
     if not known and hasattr(search, "n_features_in_"):  # of scikit-learn
@@ -108,7 +108,7 @@ def check_data(search: Any, X: Any, y: Any) -> None:
 
 
 def record_trees(plan: Any) -> list[dict[str, Any]]:
-    """One tree a kernel and fold: its solves in order, each with what it began from and cost."""
+    """One tree per kernel and fold: its solves in order, each with its parent and cost."""
     found = []
     labels = {chain.key: chain.label for chain in plan.chains}
     for chain in plan.chains:
@@ -149,7 +149,7 @@ def best_so_far(results: Mapping[str, Any], metric: str) -> dict[str, Any]:
 
 
 def check_record(record: Any, name: str) -> dict[str, Any]:
-    """Refuse what is not a record, in one sentence."""
+    """Reject anything that is not a record, in one sentence."""
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise ValueError(f"{name} does not hold the results of 'alphapath search'.")
     if record.get("layout") != LAYOUT:
@@ -173,7 +173,7 @@ def results_of(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """The value in terms of JSON: nan and infinities become None."""
+    """Convert a value to JSON values: nan and infinities become None."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, np.ma.MaskedArray):

@@ -1,6 +1,6 @@
-"""What a record must hold to be shown: checked field by field, since files are written by anybody.
+"""Validation of a record, field by field, since files may come from untrusted sources.
 
-Further fields are let through; pages do not look at them.
+Further fields are accepted; pages ignore them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LARGEST = 1e150
 
 @dataclass(frozen=True)
 class Field:
-    """A value of a record, and where it stands."""
+    """A value of a record, and its position."""
 
     value: Any
     place: str
@@ -33,7 +33,7 @@ class Field:
         return self.fields()[key]
 
     def get(self, key: str) -> Field | None:
-        """The field of that name; None where there is none, or it is null."""
+        """The field of that name; None if it is missing or null."""
         found = self.fields().get(key)
         return None if found is None or found.value is None else found
 
@@ -79,13 +79,13 @@ class Field:
 
 
 def shown(value: Any) -> str:
-    """The value on one line, not more than a part of it."""
+    """The value on one line, truncated."""
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:40]}..."
 
 
 def check_fields(record: Mapping[str, Any], name: str) -> None:
-    """Refuse a record that no page can be made of, in one sentence."""
+    """Reject a record that cannot be shown as a page, in one sentence."""
     whole = Field(dict(record), name)
     try:
         datetime.fromisoformat(whole["created"].text())
@@ -135,7 +135,7 @@ def check_data(data: Field) -> None:
 
 
 def check_results(results: Field, metric: str, has_scores: bool) -> None:
-    """Columns of the same length, of the kinds that pages show."""
+    """Check that columns have the same length and the types that pages show."""
     params = results["params"].items()
     n = len(params)
     if n == 0:
@@ -161,7 +161,7 @@ def check_results(results: Field, metric: str, has_scores: bool) -> None:
 
 
 def check_candidate(own: Field, results: Field, column: str) -> None:
-    """A candidate must be the one that its index names."""
+    """Check that a candidate is the one that its index names."""
     params = results["params"].items()
     index = own["index"].position(len(params))
     if own["params"].value != params[index].value:

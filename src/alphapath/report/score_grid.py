@@ -52,8 +52,8 @@ class ScoreGrid:
     """Scores over `y` (rows) and `x` (columns).
 
     Where the search varies further parameters, a cell shows the best candidate over them. `y` is
-    None for a search over one parameter. `candidate` has the position of each cell in
-    `cv_results_`, NONE where there is none; `best` and `simplest` are positions too.
+    None for a search over one parameter. `candidate` holds the position of each cell in
+    `cv_results_`, or NONE if it is missing; `best` and `simplest` are positions too.
     """
 
     metric: str
@@ -73,7 +73,7 @@ class ScoreGrid:
         x: str | None = None,
         y: str | None = None,
     ) -> ScoreGrid:
-        """Lay out `cv_results`; the axes are C and gamma where they vary, unless named."""
+        """Lay out `cv_results`; by default, the axes are C and gamma if they vary."""
         mean, error = mean_and_error(cv_results, metric)
         params = list(cv_results["params"])
         if np.all(np.isnan(mean)):
@@ -104,11 +104,11 @@ class ScoreGrid:
 
     @property
     def bound(self) -> float:
-        """What a cell must reach to be as good as the best within one standard error."""
+        """The score that is as good as the best within one standard error."""
         return float(self.all_means[self.best] - self.all_errors[self.best])
 
     def place_of(self, candidate: int) -> tuple[int, int] | None:
-        """(row, column) of a candidate, None where another one is shown in its cell."""
+        """(row, column) of a candidate; None if another one is shown in its cell."""
         found = np.argwhere(self.candidate == candidate)
         return (int(found[0, 0]), int(found[0, 1])) if len(found) else None
 
@@ -172,7 +172,7 @@ def worth(score: float) -> float:
 
 
 def score_range(mean: FloatArray) -> tuple[float, float]:
-    """What colours span: hopeless cells share the lowest one, or they would take it all."""
+    """The range of colours: hopeless cells share the lowest one, or they would take it up."""
     least, top = float(np.nanmin(mean)), float(np.nanmax(mean))
     reach = 3.0 * (top - float(np.nanmedian(mean)))
     # Where most cells are as good as the best, the others are what there is to see.
@@ -205,7 +205,7 @@ def value_text(value: Any) -> str:
 
 
 def choose_metric(search: Any, metric: str | None) -> str:
-    """The scorer to show: the given one, or the one that chose, or the only one."""
+    """The scorer to show: the given one, the one used for `refit`, or the only one."""
     known = [key[10:] for key in search.cv_results_ if key.startswith("mean_test_")]
     refit = getattr(search, "refit", None)
     if metric is None:

@@ -10,7 +10,7 @@ import numpy as np
 from .. import _core
 from ..problem.box_problem import FloatArray
 from ..problem.solution import Solution
-from ..problem.steps import SEED_NAMES
+from ..solvers.native import SEED_NAMES
 from ..solvers.sequence.sequence import SequenceSolution
 
 GREEDY = SEED_NAMES.index("greedy")

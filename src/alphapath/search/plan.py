@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..problem.box_problem import FloatArray
+from ..seeds import chain_seeds
 from .chain import NEIGHBOUR, ROOT, Chain, Node, Step
 from .kernel_links import MAX_UNIT, link_steps
 
@@ -115,8 +116,13 @@ PLANS: dict[str, Callable[[Group, str], Iterator[Chain]]] = {
     "independent": independent,
 }
 
-#: Seeds along C by the name that users give, as the solver calls them.
-CHAIN_SEEDS = {"auto": "climb", "keep": "keep", "lift": "lift", "scale": "scale"}
+#: The seed along C that picks one of the others at each step.
+BY_RULE = "climb"
+
+
+def seedings_along_c() -> dict[str, str]:
+    """Seeds along C by the name that users give."""
+    return {"auto": BY_RULE} | {name: name for name in chain_seeds() if name != BY_RULE}
 
 
 def climb(fold: int, n_factors: int, first: int, seed: str) -> list[Step]:
@@ -130,11 +136,12 @@ def make_plan(groups: Sequence[Group], plan: str = "auto", seeding: str = "auto"
     if plan not in PLANS:
         known = ", ".join(repr(name) for name in PLANS)
         raise ValueError(f"plan is {plan!r}; it must be one of {known}.")
-    if seeding != "none" and seeding not in CHAIN_SEEDS:
-        known = ", ".join(repr(name) for name in CHAIN_SEEDS)
+    seeds = seedings_along_c()
+    if seeding != "none" and seeding not in seeds:
+        known = ", ".join(repr(name) for name in seeds)
         raise ValueError(f"seeding is {seeding!r}; it must be 'none' or one of {known}.")
     name = "independent" if seeding == "none" else plan
-    seed = CHAIN_SEEDS.get(seeding, "cold")
+    seed = seeds.get(seeding, "cold")
     chains: list[Chain] = []
     for run in neighbouring(groups, name):
         own = [list(PLANS[name](group, seed)) for group in run]

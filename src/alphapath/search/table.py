@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..errors import JournalError
 from ..problem.box_problem import FloatArray
 from ..problem.solution import Status
-from ..problem.steps import SEED_NAMES
+from ..solvers.native import SEED_NAMES
 from ..solvers.sequence.class_pairs import PairsSolution
 from ..solvers.sequence.sequence import SequenceSolution
 from .chain import Arrays, Chain, Step

@@ -1,4 +1,4 @@
-"""Solvers: solve(problem, start=None, ...) -> Solution, one algorithm a file."""
+"""Solvers: solve(problem, start=None, ...) -> Solution, one algorithm per file."""
 
 from __future__ import annotations
 

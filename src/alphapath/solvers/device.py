@@ -20,9 +20,9 @@ def solve_steps(
     limits: Limits,
     total_time_limit: float | None,
 ) -> tuple[dict[str, Any], bool]:
-    """The columns of a sequence's solution, and whether Ctrl-C ended it.
+    """Return the columns of the solution of a sequence, and whether Ctrl-C ended it.
 
-    Of the parents only those along C are begun from: all others are solved at the same time.
+    Only parents along C are used for warm starts: all other steps are solved at the same time.
     """
     view: Any = problem.kernel
     parents = parents_along_c(plan.rows, plan.factors, plan.parents)
@@ -37,7 +37,7 @@ def solve_steps(
 
 
 def solve(problem: Problem, start: Start | None, limits: Limits) -> Solution:
-    """One problem on a device; Ctrl-C leaves the start, or zero."""
+    """Solve one problem on a device; after Ctrl-C, the result is the start or zero."""
     view: Any = problem.kernel
     plan = Plan(np.zeros(1, dtype=np.int64), np.ones(1), np.full(1, -1))
     begun = None if start is None else np.asarray(start.beta)

@@ -1,4 +1,4 @@
-"""The way from a Problem to a native solver and back to a Solution."""
+"""Conversion of a Problem for a native solver, and of its result to a Solution."""
 
 from __future__ import annotations
 
@@ -21,8 +21,14 @@ from ..problem.box_problem import FloatArray, Problem, Start
 from ..problem.limits import Limits
 from ..problem.solution import Info, Solution, Status, judge
 
-#: Up to so many tolerances a solution whose solver was content is told as solved.
+#: A solution accepted by its solver is reported as solved up to this multiple of the tolerance.
 MAX_LEFT = 10.0
+
+#: The seeds of the native core, by their numbers there.
+SEED_NAMES = tuple(seed.name for seed in _core.Seed)
+
+#: The one that leads from one row of weights to another; the others stay on a row.
+ACROSS_ROWS = _core.Seed.greedy.name
 
 _lock = threading.Lock()
 _n_inside = 0
@@ -59,7 +65,7 @@ def solve_options(limits: Limits, spare_bytes: int) -> _core.SolveOptions:
 
 
 def require_equality(problem: Problem, *, has_equality: bool, solver: str, instead: str) -> None:
-    """Refuse a problem of the other family in one sentence."""
+    """Reject a problem of the other family in one sentence."""
     if problem.has_equality != has_equality:
         wanted = "with" if has_equality else "without"
         found = "has one" if problem.has_equality else "has none"
@@ -70,7 +76,7 @@ def require_equality(problem: Problem, *, has_equality: bool, solver: str, inste
 
 
 def require_no_ridge(problem: Problem, *, solver: str) -> None:
-    """Refuse a ridge, which the pair steps of this solver do not know, in one sentence."""
+    """Reject a ridge, which the pair steps of this solver do not support, in one sentence."""
     if problem.has_ridge:
         raise SolverMismatch(
             f"The {solver} solver is for problems with ridge = 0, but ridge is {problem.ridge}; "
@@ -79,7 +85,7 @@ def require_no_ridge(problem: Problem, *, solver: str) -> None:
 
 
 def require_one_class(problem: Problem, rule: str) -> None:
-    """Refuse what is not the one-class model with squared slacks in one sentence."""
+    """Reject any model other than one class with squared slacks, in one sentence."""
     is_open = (problem.upper == np.inf) | (problem.upper == 0.0)
     fits = (
         not problem.has_equality
@@ -97,7 +103,7 @@ def require_one_class(problem: Problem, rule: str) -> None:
 
 
 def as_native(problem: Problem) -> _core.BoxProblem:
-    """The problem as the native solvers take it; its arrays are shared."""
+    """Convert the problem for the native solvers; its arrays are shared."""
     view: Any = problem.kernel
     return _core.BoxProblem(
         view.gram,
@@ -113,7 +119,7 @@ def as_native(problem: Problem) -> _core.BoxProblem:
 def prepare_start(
     problem: Problem, start: Start | None
 ) -> tuple[FloatArray | None, FloatArray | None]:
-    """beta and gradient of a start that was checked; None where there is none."""
+    """Check a start and return its beta and gradient; None if there is no start."""
     if start is None:
         return None, None
     problem.check_feasible(start.beta)
@@ -121,7 +127,7 @@ def prepare_start(
 
 
 def wrap_result(problem: Problem, result: Any, n_rows_before: int) -> Solution:
-    """What a native solver returned, as a Solution."""
+    """Convert the result of a native solver to a Solution."""
     view: Any = problem.kernel
     info = Info(
         status=Status(result.status),
@@ -143,10 +149,10 @@ def wrap_result(problem: Problem, result: Any, n_rows_before: int) -> Solution:
 
 
 def admit_rounding(solution: Solution, limit: float) -> Solution:
-    """SOLVED or STALLED by the violation, with what rounding may hide where that is above `limit`.
+    """SOLVED or STALLED by the violation, plus what rounding may hide if that exceeds `limit`.
 
-    What native solvers do themselves (cpp/src/problem/quality.cpp), for solutions put together in
-    numpy.
+    Native solvers do the same themselves (cpp/src/problem/quality.cpp); this function is for
+    solutions assembled in NumPy.
     """
     problem, info = solution.problem, solution.info
     view: Any = problem.kernel
@@ -162,7 +168,7 @@ def admit_rounding(solution: Solution, limit: float) -> Solution:
 def run(
     function: Callable[..., Any], problem: Problem, start: Start | None, limits: Limits
 ) -> Solution:
-    """Check the start, call the native solver with the GIL released, wrap what it returns."""
+    """Check the start, call the native solver with the GIL released, and wrap its result."""
     view: Any = problem.kernel
     options = solve_options(limits, view.spare_bytes)
     beta, gradient = prepare_start(problem, start)
@@ -179,7 +185,7 @@ def run(
 
 
 def install() -> None:
-    """Hand the function pointers that SciPy exports to the native code."""
+    """Pass the function pointers that SciPy exports to the native code."""
     _core.use_blas(cython_blas.__pyx_capi__, cython_lapack.__pyx_capi__)
 
 
@@ -190,14 +196,14 @@ def _controller() -> Any:
 
 
 def current_threads() -> int:
-    """The largest number of threads that a loaded BLAS would use now; 1 where none is known."""
+    """The largest number of threads that a loaded BLAS would use now; 1 if none is known."""
     libraries = _controller().lib_controllers
     return max((int(library.num_threads or 1) for library in libraries), default=1)
 
 
 @contextmanager
 def single_threaded() -> Iterator[None]:
-    """Hold BLAS to one thread; may be entered by several threads and more than once."""
+    """Limit BLAS to one thread; may be entered by several threads and repeatedly."""
     global _limiter, _n_inside
     with _lock:
         if _n_inside == 0 and current_threads() > 1:

@@ -1,9 +1,9 @@
-"""Where kernel values in float32 are not good enough, and double is taken instead.
+"""When kernel values in float32 are not precise enough and double is used instead.
 
-Values that are off by e, in the root mean square, put the slopes off by about e |beta|: at large C
+Values with a root mean square error of e change the slopes by about e |beta|. At large C, this is
 far more than the tolerance, however small the violation that a solver sees. |beta| is at most the
-length of the weights, which says for some problems beforehand that float32 will not do; for the
-others the solution says it.
+length of the weights, which shows for some problems in advance that float32 will not suffice; for
+the others, the solution shows it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .native import is_rounded
 #: The slopes that are furthest off, in standard deviations.
 SPREAD = 4.0
 
-#: Float32 is not tried where the weights allow slopes to be off by so many tolerances.
+#: Float32 is not tried if the weights allow slope errors of this many tolerances.
 HOPELESS = 10.0
 
 #: No stored value is further off than this share of the largest.
@@ -38,7 +38,7 @@ Solve = Callable[[Problem, Steps, Sequence[Known], float | None], dict[str, Any]
 
 
 def slope_errors(view: Any, lengths: FloatArray | np.floating[Any], tol: float) -> FloatArray:
-    """How far slopes may be off for betas of these lengths; 0 where that can not matter."""
+    """Possible slope errors for betas of these lengths; 0 where they cannot matter."""
     if not is_rounded(view):
         return np.zeros(np.shape(lengths))
     largest = float(np.abs(view.diagonal()).max())
@@ -48,12 +48,12 @@ def slope_errors(view: Any, lengths: FloatArray | np.floating[Any], tol: float) 
 
 
 def is_hopeless(view: Any, lengths: FloatArray | np.floating[Any], tol: float) -> NDArray[np.bool_]:
-    """Whether problems with weights of these lengths are to be solved in double at once."""
+    """Whether problems with weights of these lengths should be solved in double immediately."""
     return np.asarray(slope_errors(view, lengths, tol) > HOPELESS * tol)
 
 
 def in_double(problem: Problem) -> Problem | None:
-    """The same problem on kernel values in double; None where memory does not hold them."""
+    """The same problem on kernel values in double; None if they do not fit in memory."""
     view: Any = problem.kernel
     fine = view.in_double()
     return None if fine is None else problem.with_kernel(fine)
@@ -73,14 +73,14 @@ def is_spoilt(solution: Solution, tol: float) -> bool:
 
 
 def on_good_view(view: Any, length: float, tol: float) -> Any:
-    """The kernel values, of these or in double, that products with betas of this length need."""
+    """The kernel values, these or in double, that products with betas of this length need."""
     if float(slope_errors(view, np.float64(length), tol)) <= tol:
         return view
     return view.in_double() or view
 
 
 def on_good_values(solution: Solution, tol: float) -> Solution:
-    """The same point on kernel values that are good enough for what begins from it."""
+    """The same point on kernel values that are precise enough for the solves it warm-starts."""
     if not is_spoilt(solution, tol):
         return solution
     fine = in_double(solution.problem)
@@ -90,7 +90,7 @@ def on_good_values(solution: Solution, tol: float) -> Solution:
 
 
 def as_stalled(solution: Solution, tol: float) -> Solution:
-    """The solution with what rounding may have hidden added to its violation."""
+    """The solution, with the violation that rounding may have hidden added to its own."""
     error = slope_errors(solution.problem.kernel, np.linalg.norm(solution.beta), tol)
     violation = solution.info.kkt_violation + float(error)
     info = replace(solution.info, status=Status.STALLED, kkt_violation=violation)
@@ -98,7 +98,7 @@ def as_stalled(solution: Solution, tol: float) -> Solution:
 
 
 def continue_counts(first: Info, then: Info) -> Info:
-    """What both solves together took; quality and status are those of the second."""
+    """The total work of both solves; quality and status are those of the second."""
     names = ("n_iter", "n_free_set_solves", "n_bound_hits", "n_refreshes", "n_rows_computed")
     sums = {name: getattr(first, name) + getattr(then, name) for name in (*names, "solve_time")}
     return replace(then, seed=first.seed, seed_time=first.seed_time, **sums)
@@ -106,7 +106,7 @@ def continue_counts(first: Info, then: Info) -> Info:
 
 # A sequence of problems in two passes: on float32 kernel values, and in double what needs it.
 #
-# Steps of the second pass begin from what the first left.
+# Steps of the second pass are warm-started from the results of the first.
 
 
 class TwoPasses:
@@ -183,7 +183,7 @@ class TwoPasses:
         found: dict[str, Any],
         done: dict[int, int],
     ) -> tuple[Steps, list[Known]]:
-        """Those that were solved begin from there; the others from their parents."""
+        """Solved steps are warm-started from their solutions, the others from their parents."""
         n_known = len(self.known)
         number = {int(k): i for i, k in enumerate(second)}
         begins: dict[int, Known] = {}  # by the number of a step; given solutions by k - n_known

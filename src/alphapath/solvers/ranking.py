@@ -1,8 +1,8 @@
 """Ranking: the dual over pairs, with scores kept on instances.
 
-A linear model of few features goes to Newton's method on w, anything else to coordinate descent
-over pairs, a query at a time; an exact walk finishes (cpp/src/ranking/pair_newton, pair_descent and
-pair_walker). The pair-difference kernel is never made.
+A linear model with few features is solved by Newton's method on w, any other model by coordinate
+descent over pairs, one query at a time; an exact walk finishes (cpp/src/ranking/pair_newton,
+pair_descent and pair_walker). The pair-difference kernel is never formed.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ MAX_NEWTON_FEATURES = 500
 PASSES_BEFORE_WALK = 300
 #: Events of a walk that finishes; one further away is not worth walking from.
 MAX_FINISH_EVENTS = 50_000
-#: How a native walk ended (numbers of alphapath.paths.PathStatus, which this room can not see).
+#: How a native walk ended (numbers of alphapath.paths.PathStatus, which this room cannot import).
 ARRIVED, INTERRUPTED = 0, 3
 #: What is asked for before the exact walk.
 ENTRY_TOL = 1e-3
 
 
 def native_pairs(view: PairView) -> _core.RankPairs:
-    """The pairs as the native code takes them."""
+    """Convert the pairs for the native code."""
     instances: Any = read_rows(view._X) if view.is_linear else view.instances.gram
     return _core.RankPairs(instances, view.better, view.worse, view.first_row)
 
 
 def require_pairs(problem: Problem) -> PairView:
-    """The pairs of a ranking problem; any other is refused in one sentence."""
+    """Return the pairs of a ranking problem; any other problem is rejected in one sentence."""
     view = problem.kernel
     if not isinstance(view, PairView):
         raise SolverMismatch(
@@ -65,20 +65,23 @@ def solve(
     Parameters
     ----------
     problem : Problem
-        As made by `Problem.ranking`.
+        A problem created by `Problem.ranking`.
     start : Start or None
-        A feasible beta; coordinate descent and the walk begin there.
+        A feasible beta from which coordinate descent and the walk start.
     tol : float
-        In units of the margin. The exact walk at the end leaves rounding where it arrives.
+        KKT violation in units of the margin. If the exact walk at the end completes, only rounding
+        remains.
     max_iter : int
-        Newton steps or passes over pairs; -1 for no limit. With a limit there is no walk.
+        Maximum number of Newton steps or passes over pairs; -1 for no limit. With a limit, there is
+        no walk.
     time_limit : float or None
 
     Examples
     --------
     >>> import numpy as np
     >>> from alphapath import Problem
-    >>> from alphapath.kernels import LinearRows, PairView, pairs_within
+    >>> from alphapath.kernels import PairView, pairs_within
+    >>> from alphapath.kernels.pair_differences import LinearRows
     >>> view = PairView(LinearRows(np.array([[0.0], [2.0]])), *pairs_within([0, 1], [0, 2]), [0, 2])
     >>> solve(Problem.ranking(view, [1.0])).beta
     array([0.25])
@@ -133,7 +136,7 @@ class _Run:
         if start is None and is_narrow:
             limits = _core.PairLimits(tol, max_iter)
             result = _core.solve_pairs_by_newton(self.native, upper, limits, self.seconds_left)
-            # Rounding may stop it short of a tight tolerance: the walk goes on from there.
+            # Rounding may stop it short of a tight tolerance: the walk continues from there.
             return self._take(result)
         if start is not None:
             self.problem.check_feasible(start.beta)

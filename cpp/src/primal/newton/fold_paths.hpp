@@ -27,7 +27,7 @@ class FoldPaths {
 public:
   virtual ~FoldPaths() = default;
 
-  /// All folds at the next C, each begun from its last solution.
+  /// All folds at the next C, each warm-started from its last solution.
   virtual std::vector<NewtonResult> solve(double C, Watch& watch) = 0;
   virtual std::vector<double> theta(std::size_t fold) const = 0;
 

@@ -73,7 +73,7 @@ public:
   std::size_t end_joint_move();
   /// Another loss at the same theta.
   void set_loss(const MarginLoss& loss);
-  /// All moments made anew, without the rounding of past updates.
+  /// All moments recomputed, without the rounding of past updates.
   void refresh() { rebuild(nullptr); }
 
   /// sum s l(m) at theta; fills its gradient.

@@ -6,7 +6,7 @@
 // exactly, at one (w, b) after the other. Four ways give the same numbers:
 //   full    every margin, every time;
 //   lazy    each row remembers how far its margin was from the nearest kink of the loss when it was
-//           last computed, and is left alone while w can not have carried it there;
+//           last computed, and is left alone while w cannot have carried it there;
 //   clusters the same, where the centre of a cluster of rows says how far w carried it, and only
 //           the distance of the row from it has to be bounded;
 //   sorted  Algorithms 1 and 2 of Guillory and Bilmes, "Practical Methods for Exploiting Bounds on
@@ -26,7 +26,7 @@ struct MarginCounts {
   std::int64_t n_evaluations = 0;
   std::int64_t n_examined = 0; // margins computed
   std::int64_t n_pruned = 0;   // margins spared
-  std::int64_t n_sorts = 0;    // times that the stored margins were made anew
+  std::int64_t n_sorts = 0;    // times that the stored margins were recomputed
 };
 
 class MarginSums {

@@ -27,9 +27,9 @@ public:
 
   /// w goes by `step`, of which `ahead` along v and `sideways` along u are not aside.
   void move_by(const std::vector<double>& step, double ahead, double sideways);
-  /// Other v and u; begins anew.
+  /// Other v and u; restarts.
   void set_plane(const std::vector<double>& v, const std::vector<double>& u);
-  /// The way aside begins anew.
+  /// The way aside restarts.
   void reset() { moves_.fill(0.0); }
 
   /// c'a of the centre of row i.

@@ -24,7 +24,7 @@ template <class T> struct Extremes {
 };
 
 template <class T> struct Partner {
-  T gain; // (slope difference)^2 / curvature; 0 where nobody may fall
+  T gain; // (slope difference)^2 / curvature; 0 if no instance may fall
   std::int64_t index;
 };
 

@@ -1,8 +1,8 @@
-"""Compare with scikit-learn on the same file: same grid, same folds, the answers and the times.
+"""Compare with scikit-learn on the same file, grid and folds: results and times.
 
-Both search single-threaded in turn. The exit code is 1 where a cell differs by more than one test
-row a fold (C up to 2^11; beyond, scikit-learn's answers themselves are loose) and the better model
-is not the same.
+The two searches run one after the other, each with a single thread. The exit code is 1 if a cell
+differs by more than one test row per fold (for C up to 2^11; beyond, scikit-learn's own results are
+inexact) or the best model is not the same.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-import sklearn.svm
+import sklearn
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
@@ -23,21 +23,20 @@ from ...report.html.parts import params_text, seconds_text
 from .. import options as opt
 from ..facts import describe, warn_of_facts
 from ..failure import DIFFERENT
-from ..files.data import read_data
+from ..files.data import read_data, targets_of
 from ..files.scaling import FeatureScaler
 from ..options import add_grid, make_folds, make_grid
 from ..output import print_facts, print_table, working, write_json
-from .cv import SUPERVISED
 
-HELP = "compare with scikit-learn on your own file: answers and times"
+HELP = "compare with scikit-learn on your own file: results and times"
 EXAMPLE = "alphapath compare train.svm --log2c -3,9,4 --log2g -9,1,4"
-#: Beyond this C the comparison is with an answer that is itself inexact.
+#: Beyond this C, the result compared with is itself inexact.
 LARGE_C = 2.0**11
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     opt.add_data(parser)
-    opt.add_model(parser, SUPERVISED)
+    opt.add_model(parser, ability="folds", is_supervised=True)
     add_grid(parser, log2_c=(-5.0, 15.0, 4.0), log2_g=(-15.0, 3.0, 4.0))
     opt.add_folds(parser)
     opt.add_json(parser)
@@ -60,7 +59,7 @@ def run(options: Any) -> int:
     tolerance = score_tolerance(options, data.y, our_mean, their_mean)
     C = np.array([params[c_name(params)] for params in ours.cv_results_["params"]])
     one_row = float(np.mean([1.0 / len(test) for _, test in folds]))
-    allowed = one_row if options.kind == "c-svc" else 1e-3
+    allowed = one_row if targets_of(options.kind) == "labels" else 1e-3
     n_off = int(np.sum((differences > allowed * (1 + 1e-9)) & (LARGE_C >= C)))
     is_same = ours.best_params_ == theirs.best_params_ or bool(
         abs(our_mean[theirs.best_index_] - our_mean.max()) <= allowed
@@ -90,14 +89,14 @@ def run(options: Any) -> int:
 
 
 def score_tolerance(options: Any, y: Any, ours: Any, theirs: Any) -> Any:
-    """By how much scores may differ where both solvers stopped by their rule, for each cell.
+    """Allowed difference of scores in each cell if both solvers stopped by their rule.
 
-    A regression's predictions are known to the tolerance of each solver: those of a cell with r2
-    may differ by d = 2 tol, and then, where s is the spread of the targets and s sqrt(1 - r2) that
-    of the residuals, r2 by 2 sqrt(1 - r2) d / s + (d / s)^2. Accuracy counts rows: it is equal, or
-    not.
+    The predictions of a regression are known to the tolerance of each solver: those of a cell with
+    r2 may differ by d = 2 tol, and then, with s the spread of the targets and s sqrt(1 - r2) that
+    of the residuals, r2 by 2 sqrt(1 - r2) d / s + (d / s)^2. Accuracy counts rows, so it must be
+    equal.
     """
-    if options.kind == "c-svc":
+    if targets_of(options.kind) == "labels":
         return np.zeros(ours.shape)
     share = 2.0 * options.tol / max(float(np.std(y)), np.finfo(float).tiny)
     residual = np.sqrt(1.0 - np.minimum(ours, theirs))
@@ -113,7 +112,7 @@ def describe_equal(differences: Any, tolerance: Any, tol: float) -> str:
 
 def make_peer(own: Any) -> Any:
     """scikit-learn's estimator with the same parameters and its usual cache."""
-    peer = {"SVC": sklearn.svm.SVC, "SVR": sklearn.svm.SVR}[type(own).__name__]()
+    peer = own._declaration.peer()
     known = peer.get_params()
     return peer.set_params(**{k: v for k, v in own.get_params().items() if k in known})
 

@@ -1,4 +1,4 @@
-"""Cross-validate one SVM: every fold begins from a solution that is already there."""
+"""Cross-validate one SVM, with each fold warm-started from an existing solution."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ from ..output import print_facts, print_table, working, write_json
 
 HELP = "cross-validate one SVM"
 EXAMPLE = "alphapath cv train.svm -c 10 -g 0.05 -v 10"
-SUPERVISED = {"0": "c-svc", "3": "epsilon-svr"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     opt.add_data(parser)
-    opt.add_model(parser, SUPERVISED)
+    opt.add_model(parser, ability="folds", is_supervised=True)
     opt.add_c_and_gamma(parser)
     opt.add_folds(parser)
     opt.add_run(parser)
@@ -36,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seeding",
         default="auto",
         choices=("auto", "none", *SEEDS),
-        help="how a fold begins (default auto)",
+        help="how folds are warm-started (default auto)",
     )
     opt.add_json(parser)
 
@@ -60,7 +59,7 @@ def run(options: Any) -> int:
             if not hasattr(interrupt, "partial"):  # before the first fold
                 raise
             results, code = interrupt.partial, INTERRUPTED
-    else:  # every fold is scaled by its own training rows, so that no kernel is shared
+    else:  # every fold is scaled by its own training rows, so no kernel is shared
         pipeline = make_pipeline(FeatureScaler(scale), model)
         with working("cross-validating"):
             results = sklearn_cross_validate(
@@ -79,7 +78,7 @@ def run(options: Any) -> int:
 def show(data: Any, scale: str, model: Any, results: dict[str, Any], seconds: float) -> None:
     scores = np.asarray(results["test_score"], dtype=float)
     print_table(
-        ("fold", "score", "iterations", "began from", "time"),
+        ("fold", "score", "iterations", "seed", "time"),
         [
             (
                 k + 1,

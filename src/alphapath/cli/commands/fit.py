@@ -1,6 +1,6 @@
 """Train one SVM, certify it from the raw data and write it as a LIBSVM model file.
 
-Beside it MODEL.meta.json says how features were scaled and what they and the classes are called.
+MODEL.meta.json, written beside it, records the scaling and the names of features and classes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...report.html.parts import seconds_text
 from .. import options as opt
 from ..facts import certificate_of, describe, warn_of_facts
 from ..failure import DIFFERENT
-from ..files.data import read_data
+from ..files.data import read_data, targets_of
 from ..files.model import facts_of, save_model
 from ..files.scaling import FeatureScaler
 from ..output import print_facts, working, write_json
@@ -60,7 +60,7 @@ def run(options: Any) -> int:
         ("time", seconds_text(seconds)),
         ("support vectors", len(model.support_)),
     ]
-    if options.kind != "one-class":
+    if targets_of(options.kind) != "ignored":
         rows.append(("training score", f"{model.score(X, data.y):.4f}"))
     rows.append(("written", ", ".join(map(str, files))))
     print_facts(rows)

@@ -1,4 +1,4 @@
-"""Exact leave-one-out: what the model trained without each row says about it."""
+"""Exact leave-one-out: predict each row by the model trained without it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EXAMPLE = "alphapath loo train.svm -c 10 -g 0.05 --output values.txt"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     opt.add_data(parser)
-    opt.add_model(parser)
+    opt.add_model(parser, ability="folds")
     opt.add_c_and_gamma(parser)
     opt.add_run(parser)
     parser.add_argument(
@@ -39,7 +39,7 @@ def run(options: Any) -> int:
     data = read_data(options.file, options.kind, options.target, options.has_header)
     scale = options.scale or ("standard" if data.is_embedded else "none")
     warn_of_facts(data, scale)
-    # Scaled once by all rows: a scaling of its own for every row would leave nothing to share.
+    # Scaled once by all rows: with a separate scaling per row, nothing could be shared.
     X = data.X if scale == "none" else FeatureScaler(scale).fit_transform(data.X)
     model = opt.model_of(options)
     model.set_params(gamma=fixed_gamma(model, X))

@@ -1,8 +1,8 @@
 """Search C and the width of a one-class SVM along a tree of solutions, and save the best one.
 
-Without labels every row trains and the leave-one-out error chooses. With --inliers LABEL the rows
-of that target are the one class: half of them train, the rest and all other rows judge by the area
-under the ROC curve.
+Without labels, all rows are used for training and the leave-one-out error selects the model. With
+--inliers LABEL, the rows of that target form the single class: half of them are used for training,
+and the model is selected by the area under the ROC curve on the rest and all other rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ N_SHOWN = 5
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     opt.add_data(parser)
     parser.add_argument(
-        "--inliers", metavar="LABEL", help="the target of the one class (default: all rows are)"
+        "--inliers",
+        metavar="LABEL",
+        help="target of the single class (default: all rows are inliers)",
     )
     add_grid(parser, LOG2_C, LOG2_GAMMA)
     parser.add_argument(
@@ -46,9 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--plan",
         choices=("heuristic", "learned", "arborescence", "sequential", "independent"),
         default="heuristic",
-        help="which solution a node begins from (default heuristic)",
+        help="which solution warm-starts a node (default heuristic)",
     )
-    opt.add_seed(parser, "of the choice of the rows that train")
+    opt.add_seed(parser, "seed of the choice of training rows")
     opt.add_memory_limit(parser)
     opt.add_model_files(parser)
     opt.add_json(parser)
@@ -101,7 +103,7 @@ def run(options: Any) -> int:
 
 
 def divide(data: Data, inliers: str, seed: int) -> tuple[Any, Any, Any]:
-    """Rows that train, rows that judge, and +1 or -1 for each of these."""
+    """Training rows, validation rows, and +1 or -1 for each validation row."""
     names = data.classes or tuple(str(label) for label in np.unique(data.y))
     if inliers not in names:
         known = ", ".join(repr(name) for name in names[:12])
@@ -111,7 +113,7 @@ def divide(data: Data, inliers: str, seed: int) -> tuple[Any, Any, Any]:
     if is_inlier.sum() < 4 or is_inlier.all():
         raise CommandError(
             f"{int(is_inlier.sum())} of {len(data.y)} rows of {data.name} have the target "
-            f"{inliers!r}; at least four must have it and one must not."
+            f"{inliers!r}; at least four must have it, and at least one must not."
         )
     own = np.random.default_rng(seed).permutation(np.flatnonzero(is_inlier))
     trained = np.sort(own[: (len(own) + 1) // 2])

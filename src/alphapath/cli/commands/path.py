@@ -1,7 +1,8 @@
 """Follow the exact solution in every fold along C, or along lambda of a quadratic-loss SVM.
 
-The error on held-out rows is then known for every C (lambda), not on a grid: a step function with
-exact steps; for a regression the squared error. Classes must be two.
+The error on held-out rows is then known for every C (or lambda), not only on a grid: it is a step
+function with exact steps or, for a regression, the squared error. The data must have two classes or
+be those of a regression.
 """
 
 from __future__ import annotations
@@ -29,7 +30,6 @@ from ..numbers import positive
 from ..options import make_folds
 from ..output import print_facts, print_table, working, write_json
 from ..trace import check_traceable, trace_along_c
-from .cv import SUPERVISED
 
 HELP = "exact validation error over all C, or all lambda"
 EXAMPLE = "alphapath path two.svm -g 0.1 --report path.html"
@@ -40,18 +40,23 @@ N_SHOWN = 5
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     opt.add_data(parser)
-    opt.add_model(parser, SUPERVISED)
+    opt.add_model(parser, ability="path", is_supervised=True)
     parser.add_argument("-g", dest="gamma", type=positive, help="gamma (default 1 / features)")
     parser.add_argument(
         "--along",
         choices=tuple(RANGES),
         default="C",
-        help="what varies: C, or lambda of a quadratic-loss SVM without a bias (default C)",
+        help="parameter to vary: C, or lambda of a quadratic-loss SVM without a bias (default C)",
     )
     parser.add_argument(
-        "--least", type=positive, metavar="T", help="default 2^-5 for C, 0.0001 for lambda"
+        "--least",
+        type=positive,
+        metavar="T",
+        help="lower end (default: 2^-5 for C, 0.0001 for lambda)",
     )
-    parser.add_argument("--most", type=positive, metavar="T", help="default 2^15 for C")
+    parser.add_argument(
+        "--most", type=positive, metavar="T", help="upper end (default: 2^15 for C)"
+    )
     opt.add_folds(parser)
     parser.add_argument("--report", type=Path, metavar="FILE", help="write the curve as HTML")
     opt.add_json(parser)
@@ -96,8 +101,8 @@ def trace(options: Any, data: Data, scale: str) -> tuple[Any, Any, int, float]:
             f"{options.kernel}; --along C is for all of them."
         )
     if options.most is not None:
-        raise CommandError("--most is for --along C; lambda begins where no set changes any more.")
-    # Scaled once by all rows: one kernel serves all folds.
+        raise CommandError("--most is for --along C; lambda starts where no set changes beyond.")
+    # Scaled once by all rows, so that all folds share one kernel.
     X = data.X if scale == "none" else FeatureScaler(scale).fit_transform(data.X)
     model = QuadraticLossSVC(kernel=options.kernel, gamma=gamma)
     begin = time.perf_counter()

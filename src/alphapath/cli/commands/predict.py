@@ -1,8 +1,8 @@
-"""Predict with a LIBSVM model file, of ours or of svm-train.
+"""Predict with a LIBSVM model file, written by alphapath or svm-train.
 
-MODEL.meta.json (scaling, names of columns and classes) is used where it exists. The columns of a
-CSV file are found by their names. One line is written per row; the name of a class is written as a
-JSON string where it holds a line break, a separator or a quote at its beginning.
+MODEL.meta.json (scaling, names of columns and classes) is used if it exists. The columns of a CSV
+file are matched by name. One line is written per row; the name of a class is written as a JSON
+string if it contains a line break or a separator, or starts with a quote.
 """
 
 from __future__ import annotations
@@ -35,14 +35,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=input_file, metavar="FILE", help="LIBSVM or CSV file, or -")
     parser.add_argument("trained", type=input_file, metavar="MODEL", help="LIBSVM model file")
     parser.add_argument(
-        "output", nargs="?", type=output_file, metavar="OUTPUT", help="default: standard output"
+        "output",
+        nargs="?",
+        type=output_file,
+        metavar="OUTPUT",
+        help="output file (default: standard output)",
     )
-    add_columns(parser, "the column of a CSV file to compare with, if any")
+    add_columns(parser, "column of a CSV file to compare the predictions with, if any")
     parser.add_argument(
         "--range",
         type=input_file,
         metavar="FILE",
-        help="range file of svm-scale by which rows are scaled; a model of ours has its own",
+        help="range file of svm-scale to scale the rows; models of alphapath contain their scaling",
     )
 
 
@@ -67,14 +71,15 @@ def run(options: Any) -> int:
 
 
 def write_standard_output(lines: str) -> None:
-    """Names of classes as they are, or not at all."""
+    """Write names of classes unchanged, or fail."""
     encoding = sys.stdout.encoding or "utf-8"
     try:
         lines.encode(encoding)
     except UnicodeEncodeError as error:
         raise CommandError(
-            f"The standard output is in {encoding}, which has no {error.object[error.start]!r} as "
-            f"in the names of the classes; give a file as OUTPUT, which is written in UTF-8."
+            f"The standard output is in {encoding}, which cannot encode "
+            f"{error.object[error.start]!r} in the names of the classes; pass a file "
+            f"as OUTPUT, which is written in UTF-8."
         ) from None
     sys.stdout.write(lines)
 
@@ -106,11 +111,11 @@ def read_rows(
 
 
 def check_width(path: Source, width: int, stored: StoredModel) -> None:
-    """Columns without names are told by their number only, which must be right."""
+    """Columns without names are identified by position only, so their number must match."""
     is_exact = stored.facts is not None
     if width < stored.n_known or (is_exact and width > stored.n_known):
         raise CommandError(
-            f"{path} has {width} columns besides the target, and the model was trained on "
+            f"{path} has {width} columns in addition to the target, and the model was trained on "
             f"{'' if is_exact else 'at least '}{stored.n_known}. Name the column of the target by "
             f"--target, if there is one."
         )
@@ -133,7 +138,7 @@ def as_line(name: str) -> str:
 
 def report(path: Source, stored: StoredModel, found: Any, given: Any) -> None:
     """How well the predictions fit the targets of the file, on the standard error stream."""
-    if stored.content.svm_type == "epsilon_svr":
+    if stored.model._declaration.targets == "numbers":
         y = numbers(path, given) if isinstance(given, list) else given
         with np.errstate(over="ignore"):  # of a model or targets near the largest number
             error = float(np.mean((found - y) ** 2))

@@ -1,7 +1,7 @@
 """Train a ranking SVM on the pairs of each query, certify it and write it as a LIBSVM model file.
 
-With --valid the exact path from uniform to gain weights of pairs is followed, and the model is the
-one whose NDCG on that file is highest, exactly. The model file is an epsilon_svr: `alphapath
+With --valid, the exact path from uniform to gain weights of pairs is followed, and the model with
+the highest NDCG on that file is selected exactly. The model file is an epsilon_svr: `alphapath
 predict` and svm-predict print its scores.
 """
 
@@ -38,11 +38,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         type=input_file,
         metavar="FILE",
-        help="LIBSVM file with qid:Q in each line, also .gz or .bz2; without one, a data set of "
-        "scikit-learn",
+        help="LIBSVM file with qid:Q in each line, also .gz or .bz2 (default: a data set of "
+        "scikit-learn)",
     )
-    group.add_argument("--valid", type=input_file, metavar="FILE", help="chooses weights of pairs")
-    group.add_argument("--test", type=input_file, metavar="FILE", help="only judged")
+    group.add_argument(
+        "--valid", type=input_file, metavar="FILE", help="file that selects the weights of pairs"
+    )
+    group.add_argument(
+        "--test", type=input_file, metavar="FILE", help="file that is only evaluated"
+    )
     group.add_argument("--scale", choices=("none", "minmax", "standard"), default="none")
     group = parser.add_argument_group("model")
     group.add_argument(
@@ -59,12 +63,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--pair-weights",
         choices=("uniform", "gain"),
         default="uniform",
-        help="C of a pair: the same for all, or C (2^y - 2^y'); --valid chooses between them",
+        help="C of a pair: the same for all, or C (2^y - 2^y'); --valid selects between them",
     )
     group.add_argument(
         "-e", dest="tol", type=positive, default=1e-3, help="tolerance (default 0.001)"
     )
-    parser.add_argument("-k", type=whole(1), default=10, help="positions that count (default 10)")
+    parser.add_argument(
+        "-k", type=whole(1), default=10, help="number of positions that count (default 10)"
+    )
     opt.add_memory_limit(parser)
     opt.add_time_limit(parser)
     opt.add_model_files(parser)

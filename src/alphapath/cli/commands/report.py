@@ -1,7 +1,7 @@
 """Make the HTML report of a search from its JSON results, or from its journal.
 
-The journal may be that of a search which is still running, or was killed: cells that are not
-finished are shown as such.
+The journal may belong to a search that is still running or was killed: unfinished cells are shown
+as such.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ def read_record(path: Source) -> dict[str, Any]:
     try:
         record = json.loads(text)
     except json.JSONDecodeError as error:
-        raise fault(path, error.lineno, f"this is no JSON: {error.msg}") from None
+        raise fault(path, error.lineno, f"this is not JSON: {error.msg}") from None
     except RecursionError:
-        raise CommandError(f"{path} has objects or lists nested too deeply.") from None
+        raise CommandError(f"{path} has objects or lists that are nested too deeply.") from None
     except ValueError:  # Python's limit for whole numbers
-        raise CommandError(f"{path} has a number of too many digits.") from None
+        raise CommandError(f"{path} has a number with too many digits.") from None
     return check_record(record, str(path))

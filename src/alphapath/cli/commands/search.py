@@ -1,7 +1,8 @@
-"""Search C and gamma by cross-validation, on the grid of LIBSVM's guide unless another is given.
+"""Search C and gamma by cross-validation, by default on the grid of LIBSVM's guide.
 
-Writes the chosen model as a LIBSVM model file, the results as JSON and a report as one HTML file.
-Ctrl-C keeps what is done; with --journal the same command goes on where it was killed.
+The command writes the selected model as a LIBSVM model file, the results as JSON and a report as
+one HTML file. Ctrl-C keeps the finished work; with --journal, running the same command again
+resumes a search that was killed.
 """
 
 from __future__ import annotations
@@ -32,7 +33,6 @@ from ..files.scaling import FeatureScaler
 from ..options import add_grid, make_folds, make_grid
 from ..output import print_facts, print_table, working, write_json
 from ..trace import check_traceable, trace_along_c
-from .cv import SUPERVISED
 
 HELP = "search C and gamma by cross-validation: the main job"
 EXAMPLE = "alphapath search train.svm --log2c -3,9,2 --log2g -9,1,2 --report report.html"
@@ -41,7 +41,7 @@ N_SHOWN = 10
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     opt.add_data(parser)
-    opt.add_model(parser, SUPERVISED)
+    opt.add_model(parser, ability="folds", is_supervised=True)
     add_grid(parser)
     opt.add_folds(parser)
     opt.add_run(parser)
@@ -49,28 +49,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rule",
         choices=("best", "1se"),
         default="best",
-        help="choose the best mean score, or the simplest model within one standard error of it",
+        help="select the best mean score, or the simplest model within one standard error of it",
     )
     parser.add_argument(
-        "--journal", type=Path, metavar="FILE", help="keep finished chains, resume from them"
+        "--journal",
+        type=Path,
+        metavar="FILE",
+        help="file that records finished work, to resume from",
     )
     parser.add_argument(
         "--count-cold",
         action="store_true",
-        help="search a second time from zero everywhere, to count the iterations that were saved "
-        "(always for the embedded data)",
+        help="repeat the search with cold starts, to count the iterations that were saved "
+        "(always done for the embedded data)",
     )
     parser.add_argument(
         "--path",
         action="store_true",
-        help="also follow C exactly through its range, at the other chosen parameters (two "
-        "classes or a regression; always for the embedded data)",
+        help="also follow C exactly through its range, with the other selected parameters (two "
+        "classes or a regression; always done for the embedded data)",
     )
     files = parser.add_argument_group("files")
     opt.add_model_files(files)
-    files.add_argument("--json", type=Path, metavar="FILE", help="default: NAME.json")
     files.add_argument(
-        "--report", type=Path, default=Path("report.html"), help="default: report.html"
+        "--json", type=Path, metavar="FILE", help="results as JSON (default: NAME.json)"
+    )
+    files.add_argument(
+        "--report",
+        type=Path,
+        default=Path("report.html"),
+        help="HTML report (default: report.html)",
     )
     parser.set_defaults(default_outputs={"model": ".model", "json": ".json"})
 
@@ -97,7 +105,7 @@ def run(options: Any) -> int:
     if code == 0:
         try:
             add_extras(options, data, scale, search, extra)
-        except KeyboardInterrupt:  # what the search found is still to be written
+        except KeyboardInterrupt:  # the results of the search must still be written
             code = INTERRUPTED
     record = record_search(
         search,
@@ -141,7 +149,7 @@ def make_search(options: Any, scale: str) -> Any:
 
 
 def write_model(options: Any, data: Data, search: Any) -> dict[str, Any]:
-    """Save the chosen model and certify it; returns what the record says of it."""
+    """Save the selected model and certify it; return its entries of the record."""
     fitted = search.best_estimator_
     scaler, model = (fitted[0], fitted[-1]) if isinstance(fitted, Pipeline) else (None, fitted)
     files = save_model(options.model, model, facts_of(data, scaler), options.save_range)
@@ -159,9 +167,9 @@ def file_kind(k: int, file: Path) -> str:
 
 
 def add_extras(options: Any, data: Data, scale: str, search: Any, extra: dict[str, Any]) -> None:
-    """What was asked for besides the search; the embedded data show all there is."""
+    """Add the requested extras of a search; the embedded data show all of them."""
     if options.count_cold or data.is_embedded:
-        with working("counting what a search from zero takes"):
+        with working("counting the iterations of a search from zero"):
             extra["n_iter_cold"] = count_cold(search, data)
     if (options.path or data.is_embedded) and hasattr(search, "best_params_"):
         with working("following C in every fold"):
@@ -169,7 +177,7 @@ def add_extras(options: Any, data: Data, scale: str, search: Any, extra: dict[st
 
 
 def count_cold(search: Any, data: Data) -> int:
-    """Iterations of the same search where every solve begins from zero."""
+    """Iterations of the same search with only cold starts."""
     cold = clone(search).set_params(seeding="none", refit=False, journal=None, time_limit=None)
     return int(np.sum(cold.fit(data.X, data.y).cv_results_["n_iter"]))
 

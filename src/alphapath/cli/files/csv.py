@@ -146,8 +146,8 @@ def check_names(path: Source, header: list[str]) -> None:
             raise fault(
                 path,
                 1,
-                f"{name[:40]!r} is a value and not the name of a column; for a file without a line "
-                f"of names give --no-header and the number of the column as --target",
+                f"{name[:40]!r} is a value and not the name of a column; for a file without a "
+                f"header line, pass --no-header and the number of the column as --target",
             )
 
 
@@ -167,7 +167,7 @@ def find_target(
     if not needs_target:
         return None
     raise CommandError(
-        f"{path}, line 1: which column is the target? Name it by --target; the columns are "
+        f"{path}, line 1: which column is the target? Pass its name as --target; the columns are "
         f"{names(header)}."
     )
 
@@ -198,16 +198,16 @@ def match_columns(
         raise fault(
             path,
             1,
-            f"the model was trained on columns that are not here: {names(lacking)}; the file has "
-            f"{names(header)}",
+            f"the model was trained on columns that are missing here: {names(lacking)}; the file "
+            f"has {names(header)}",
         )
     twice = [name for name in wanted if header.count(name) > 1 or wanted.count(name) > 1]
     if twice:
         raise fault(
             path,
             1,
-            f"{names(twice[:1])} is the name of several columns, and the columns are not those of "
-            f"the training file in their order; give each a name of its own",
+            f"{names(twice[:1])} is the name of several columns, and the columns do not agree with "
+            f"the training file in order; give each column a unique name",
         )
     found = [header.index(name) for name in wanted]
     if place in found:
@@ -243,9 +243,11 @@ def parse_row(
         except ValueError:
             is_odd = True
         if is_odd:
-            what = f"{text.strip()[:40]!r} is not a number" if text.strip() else "there is no value"
+            what = (
+                f"{text.strip()[:40]!r} is not a number" if text.strip() else "the value is missing"
+            )
             if not has_target and text.strip():
-                what += "; if these are the targets, name the column by --target"
+                what += "; if these are the targets, pass the name of the column as --target"
             raise fault(path, line, f"column {shown(header[k])}: {what}")
         if not math.isfinite(value):
             raise fault(path, line, f"column {shown(header[k])}: {value} is not finite")

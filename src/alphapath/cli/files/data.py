@@ -1,4 +1,4 @@
-"""The data of a command: a file, or a set that scikit-learn brings along."""
+"""The data of a command: a file, or a data set included in scikit-learn."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
+from ...estimators.common.declaration import models_by_command
 from ...estimators.common.inputs import are_like_numbers
 from ..failure import CommandError
 from .csv import read_csv
@@ -43,10 +44,18 @@ class Data:
         return hasattr(self.X, "tocsr")
 
 
+def targets_of(kind: str) -> str:
+    """What the targets of a model are, by the value of -s; "ranking" has relevances."""
+    if kind == "ranking":
+        return "relevance"
+    targets: str = models_by_command()[kind]._declaration.targets
+    return targets
+
+
 def read_data(
     path: Source | None, kind: str, target: str | None = None, has_header: bool = True
 ) -> Data:
-    """Read `path`, or load an embedded set where it is None; `kind` as in options.KINDS."""
+    """Read `path`, or load an embedded set where it is None; `kind` as in `targets_of`."""
     if path is None:
         return embedded_data(kind)
     if looks_like_svmlight(path):
@@ -56,15 +65,15 @@ def read_data(
                 f"each line."
             )
         X, y, index_base = read_svmlight(path)
-        if kind == "c-svc":
+        if targets_of(kind) == "labels":
             y = integer_labels(path, y)
             warn_of_many_classes(y)
         if X.nnz >= DENSE_SHARE * X.shape[0] * X.shape[1]:
             X = X.toarray()
         return Data(stem(path), X, y, index_base=index_base)
-    rows = read_csv(path, target, kind != "one-class", has_header)
+    rows = read_csv(path, target, targets_of(kind) != "ignored", has_header)
     y, classes = None, None
-    if rows.targets is not None and kind != "c-svc":
+    if rows.targets is not None and targets_of(kind) != "labels":
         y = numbers(path, rows.targets)
     elif rows.targets is not None:
         y, classes = encode_labels(path, rows.targets)
@@ -74,7 +83,7 @@ def read_data(
 
 def embedded_data(kind: str) -> Data:
     """Breast cancer (two classes) or, for regression, diabetes."""
-    if kind == "epsilon-svr":
+    if targets_of(kind) == "numbers":
         X, y = load_diabetes(return_X_y=True)
         return Data(data_name(None, kind), X, y, is_embedded=True)
     X, y = load_breast_cancer(return_X_y=True)
@@ -85,7 +94,7 @@ def data_name(path: Source | None, kind: str) -> str:
     """By this files are named that are made from the data."""
     if path is not None:
         return stem(path)
-    return "diabetes" if kind in ("epsilon-svr", "ranking") else "breast_cancer"
+    return "diabetes" if targets_of(kind) in ("numbers", "relevance") else "breast_cancer"
 
 
 def looks_like_svmlight(path: Source) -> bool:
@@ -114,13 +123,13 @@ def integer_labels(path: Source, y: Any) -> Any:
         first = int(np.argmin(is_whole))
         raise CommandError(
             f"{path}: the target of row {first + 1} is {y[first]:g}, not the number of a class; "
-            f"for regression give -s epsilon-svr."
+            f"for regression, pass -s epsilon-svr."
         )
     is_small = np.abs(y) < LABEL_LIMIT
     if not is_small.all():
         first = int(np.argmin(is_small))
         raise CommandError(
-            f"{path}: the target of row {first + 1} is {y[first]:.17g}; the number of a class must "
+            f"{path}: the target of row {first + 1} is {y[first]:.17g}; class labels must "
             f"be below 2^31, as in LIBSVM's model files."
         )
     return y.astype(np.int64)
@@ -132,7 +141,7 @@ def warn_of_many_classes(labels: Any) -> None:
     if are_like_numbers(n_classes, len(labels)):
         warnings.warn(
             f"The targets have {n_classes} different values in {len(labels)} rows, each taken as a "
-            f"class; for regression give -s epsilon-svr.",
+            f"class; for regression, pass -s epsilon-svr.",
             stacklevel=2,
         )
 
@@ -152,7 +161,7 @@ def encode_labels(path: Source, texts: list[str]) -> tuple[Any, tuple[str, ...] 
         if text_of.setdefault(value, text) != text:
             raise CommandError(
                 f"{path}: the targets {text_of[value]!r} and {text!r} are the same number; write "
-                f"the labels of a class alike."
+                f"the labels of a class in the same way."
             )
     return integer_labels(path, np.array([known[text] for text in texts])), None
 
@@ -173,7 +182,7 @@ def numbers(path: Source, texts: list[str]) -> Any:
         if value is None:
             raise CommandError(
                 f"{path}: the target of row {k + 1} is {text[:40]!r}, which is not a finite "
-                f"number; for classes give -s c-svc."
+                f"number; for classes, pass -s c-svc."
             )
         values[k] = value
     return values

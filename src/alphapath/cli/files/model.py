@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ...estimators import SVC, SVR, OneClassSVM
+from ...estimators.common.declaration import models_by_file_type
 from ...estimators.exchange.libsvm_file import LibsvmModel, parse_model
 from ...output_files import find_target, write_files
 from ...version import __version__
@@ -34,12 +34,11 @@ ENDING = ".meta.json"
 FIELDS = frozenset({"n_features", "index_base", "features", "target", "classes", "scaling"})
 #: What older versions wrote beside a model.
 FORMER_ENDINGS = (".range", ".classes")
-READERS: dict[str, Any] = {"c_svc": SVC, "epsilon_svr": SVR, "one_class": OneClassSVM}
 
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What a model needs besides its LIBSVM file to be used as it was trained."""
+    """What a model needs in addition to its LIBSVM file to be used as it was trained."""
 
     n_features: int
     #: Where its LIBSVM data began to count features; None for other data.
@@ -73,6 +72,11 @@ class StoredModel:
     facts: ModelFacts | None
 
     @property
+    def model(self) -> Any:
+        """The class of models that reads the file."""
+        return models_by_file_type()[self.content.svm_type]
+
+    @property
     def n_known(self) -> int:
         """Features up to the last one that the model is known to have."""
         found = 0 if self.content.kernel_type == "precomputed" else self.content.vectors.shape[1]
@@ -94,7 +98,7 @@ class StoredModel:
             X = own.transform(X)
         # LIBSVM's files reach as far as their last nonzero value: rows may be wider.
         width = max(X.shape[1], self.n_known)
-        model = READERS[self.content.svm_type]._from_libsvm(self.content, width)
+        model = self.model._from_libsvm(self.content, width)
         X = widen(X, width) if X.shape[1] < width else X
         if self.content.kernel_type == "precomputed" and hasattr(X, "tocsr"):
             X = X.toarray()
@@ -127,7 +131,7 @@ def save_model(
     elif facts.range is not None or facts.classes is not None:
         warnings.warn(
             f"{path} is not a file that can be replaced, so the scaling and the names of the "
-            f"model are not kept.",
+            f"model are not saved.",
             stacklevel=2,
         )
     if save_range is not None:
@@ -193,8 +197,8 @@ def find_companion(path: Source) -> Path | None:
         if former.exists():
             what = "--range gives it to predict" if ending == ".range" else "train the model again"
             raise CommandError(
-                f"{former} lies beside {path}, and nothing tells whether it belongs to it: older "
-                f"versions wrote such files. If it does, {what}; else move it away."
+                f"{former} lies beside {path}, and it is unknown whether they belong together: "
+                f"older versions wrote such files. If they do, {what}; otherwise move it away."
             )
     return None
 
@@ -203,7 +207,7 @@ def read_hand_range(path: Source, stored: StoredModel, n_features: int) -> Range
     """The range file that a user gives for a model; one that leaves out its features is refused."""
     if stored.facts is not None and stored.facts.range is not None:
         raise CommandError(
-            f"{stored.path} has its own scaling in {stored.path}{ENDING}; leave --range out."
+            f"{stored.path} has its own scaling in {stored.path}{ENDING}; omit --range."
         )
     if stored.content.kernel_type == "precomputed":
         raise CommandError("--range is for features, and the kernel of the model is precomputed.")
@@ -212,8 +216,8 @@ def read_hand_range(path: Source, stored: StoredModel, n_features: int) -> Range
     lacking = used[~(found.high[used] > found.low[used])]
     if lacking.size:
         raise CommandError(
-            f"{path} has no range for feature {lacking[0] + 1}, which the model uses: it is not "
-            f"whole, or of other data."
+            f"{path} has no range for feature {lacking[0] + 1}, which the model uses: it is "
+            f"incomplete or belongs to other data."
         )
     return found
 
@@ -330,7 +334,7 @@ def check_facts(companion: Path, facts: ModelFacts, model: LibsvmModel) -> None:
     """Refuse facts that cannot be those of the model."""
     if model.kernel_type != "precomputed" and model.vectors.shape[1] > facts.n_features:
         raise CommandError(
-            f"{companion} speaks of {facts.n_features} features, and the model uses "
+            f"{companion} describes {facts.n_features} features, and the model uses "
             f"{model.vectors.shape[1]}."
         )
     n_classes = None if facts.classes is None else len(facts.classes)

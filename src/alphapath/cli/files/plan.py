@@ -71,7 +71,7 @@ def plan_files(options: Namespace) -> None:
         key = identity(output.path)
         if key in taken:
             raise CommandError(
-                f"{output.words} is {output.path}, which is {taken[key]}; give it its own name."
+                f"{output.words} is {output.path}, which is {taken[key]}; choose another name."
             )
         taken[key] = f"also {output.words}"
     for output in outputs:
@@ -83,7 +83,7 @@ def check_range_is_there(options: Namespace) -> None:
     if getattr(options, "save_range", None) is None:
         return
     if options.scale == "none" or (options.scale is None and options.file is not None):
-        raise CommandError("--save-range needs a scaling; give --scale minmax or standard.")
+        raise CommandError("--save-range requires a scaling; pass --scale minmax or standard.")
 
 
 def find_inputs(options: Namespace) -> Iterator[tuple[Hashable, str]]:
@@ -96,7 +96,7 @@ def find_inputs(options: Namespace) -> Iterator[tuple[Hashable, str]]:
         if isinstance(source, Stream):
             key = identity_of_stream(source)
             if key in streams:
-                raise CommandError(f"{source} can be read only once, and is given twice.")
+                raise CommandError(f"{source} can be read only once, but was given twice.")
             streams.add(key)
             yield key, words
             continue
@@ -163,12 +163,12 @@ def check_place(output: PlannedFile) -> None:
     """Refuse what could not be written, before the work and not after it."""
     path, folder = output.path, output.path.parent
     if not folder.is_dir():
-        raise CommandError(f"There is no folder {folder}, in which {path.name} is to be.")
+        raise CommandError(f"Cannot write {path.name}: directory {folder} does not exist.")
     if path.is_dir():
-        raise CommandError(f"{path} is a folder; the name of a file is needed.")
+        raise CommandError(f"{path} is a directory; a file name is required.")
     target = Path(os.path.realpath(path)).parent
     if not is_device(path) and not os.access(target, os.W_OK):
-        raise CommandError(f"{path} cannot be written: the folder {target} is read-only.")
+        raise CommandError(f"{path} cannot be written: the directory {target} is read-only.")
     if path.exists() and not os.access(path, os.W_OK):
         raise CommandError(f"{path} cannot be written: it is read-only.")
 
@@ -185,8 +185,8 @@ def check_content(output: PlannedFile, is_forced: bool) -> None:
         head = b"\0"
     if head and not recognise(head):
         raise CommandError(
-            f"{output.path} exists and is no {KINDS[output.option]} of alphapath; give another "
-            f"name for {output.words}, or --force to overwrite it."
+            f"{output.path} exists and is not a {KINDS[output.option]} of alphapath; choose "
+            f"another name for {output.words}, or pass --force to overwrite it."
         )
 
 
@@ -219,6 +219,6 @@ KINDS = {
     "facts": "companion of a model",
     "json": "JSON file",
     "report": "report",
-    "output": "output",
+    "output": "text output",
     "save_range": "range file",
 }

@@ -1,4 +1,4 @@
-"""Ranking files: `relevance qid:Q index:value ...`, one row a line."""
+"""Ranking files: `relevance qid:Q index:value ...`, one row per line."""
 
 from __future__ import annotations
 

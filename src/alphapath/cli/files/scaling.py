@@ -109,14 +109,14 @@ def read_range(path: Source, n_features: int) -> Range:
                     )
                 index = int(words[0])
                 if index <= previous:
-                    raise fault(path, number, f"index {index} is not larger than the one before")
+                    raise fault(path, number, f"index {index} is not larger than the previous one")
                 previous = index
                 pair = read_bounds(path, number, words[1:], f"the values of feature {index}")
                 if index <= n_features:
                     low[index - 1], high[index - 1] = pair
             is_open = not line.endswith(("\n", "\r"))
     if bounds is None or is_open:
-        raise CommandError(f"{path} ends in the middle; it is not a whole range file of svm-scale.")
+        raise CommandError(f"{path} is truncated; it is not a complete range file of svm-scale.")
     # Brought from the file's bounds to [-1, 1]: where the line through both points meets them.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         slope = (high - low) / (bounds[1] - bounds[0])
@@ -127,7 +127,7 @@ def read_range(path: Source, n_features: int) -> Range:
         feature = int(np.argmax(lost))
         raise CommandError(
             f"{path} maps {low[feature]:g} to {high[feature]:g} of feature {feature + 1} to "
-            f"{bounds[0]:g} to {bounds[1]:g}; numbers so close to one another cannot be told apart."
+            f"{bounds[0]:g} to {bounds[1]:g}; numbers this close cannot be distinguished."
         )
     return found
 

@@ -135,7 +135,9 @@ def find_fault(path: Source) -> None:
                 if len(match[1]) > 10 or int(match[1]) > MAX_INDEX:
                     raise fault(path, number, f"index {match[1][:20]} is above {MAX_INDEX}")
                 if int(match[1]) <= previous:
-                    raise fault(path, number, f"index {match[1]} is not larger than the one before")
+                    raise fault(
+                        path, number, f"index {match[1]} is not larger than the previous one"
+                    )
                 previous = int(match[1])
     if n_rows == 0:
         raise fault(path, 1, "the file has no rows")

@@ -93,7 +93,7 @@ def input_file(text: str) -> Source:
 
 
 def is_descriptor(path: Path) -> bool:
-    """Whether a name stands for an open file of this process: opening it may not begin anew."""
+    """Whether a name stands for an open file of this process, which may not reopen at its start."""
     return path.parts[:2] == ("/", "dev") or path.parts[:2] == ("/", "proc")
 
 
@@ -101,7 +101,7 @@ def is_descriptor(path: Path) -> bool:
 def open_bytes(path: Source) -> Iterator[IO[bytes]]:
     """The uncompressed bytes; what cannot be read is refused in a sentence."""
     if isinstance(path, Path) and path.is_dir():
-        raise CommandError(f"{path} is a folder; a LIBSVM or CSV file is needed.")
+        raise CommandError(f"{path} is a directory; a LIBSVM or CSV file is required.")
     try:
         packed = path.open("rb") if isinstance(path, Path) else path.open()
         with packed, unpack(path, packed) as file:
@@ -110,10 +110,10 @@ def open_bytes(path: Source) -> Iterator[IO[bytes]]:
     except FileNotFoundError:
         raise CommandError(f"There is no file {path}.") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise CommandError(f"{path} can not be unpacked: {error}.") from None
+        raise CommandError(f"{path} cannot be unpacked: {error}.") from None
     except OSError as error:
         verb = "unpacked" if error.errno is None else "read"  # bzip2's own have no number
-        raise CommandError(f"{path} can not be {verb}: {error.strerror or error}.") from None
+        raise CommandError(f"{path} cannot be {verb}: {error.strerror or error}.") from None
 
 
 def check_encoding(path: Source, file: Any) -> None:
@@ -121,7 +121,7 @@ def check_encoding(path: Source, file: Any) -> None:
     head = file.peek(4)[:4]
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head:
         raise CommandError(
-            f"{path} begins with {head.hex(' ')}: it is in UTF-16 or UTF-32, or not a text at all; "
+            f"{path} begins with {head.hex(' ')}: it is in UTF-16 or UTF-32, or not a text file; "
             f"save it in UTF-8."
         )
 
@@ -136,7 +136,7 @@ def unpack(path: Source, packed: IO[bytes]) -> Any:
         return io.BufferedReader(Bzip2Content(packed))
     if head and isinstance(path, Path) and path.suffix.lower() in COMPRESSED:
         kind = path.suffix.lower()[1:]
-        raise CommandError(f"{path} can not be unpacked: its content is not in the format {kind}.")
+        raise CommandError(f"{path} cannot be unpacked: its content is not in the format {kind}.")
     return packed
 
 
@@ -218,7 +218,7 @@ def open_text(path: Source) -> Iterator[IO[str]]:
         raise fault(
             path,
             bad_line(path),
-            f"this is not a text file in UTF-8, byte {byte} can not be part of one",
+            f"this is not a text file in UTF-8, byte {byte} cannot be part of one",
         ) from None
 
 
@@ -241,7 +241,10 @@ def is_number(word: str) -> bool:
 
 
 def too_large(word: str) -> str:
-    return f"{word.strip()[:40]} is too large, its square overflows; at most {LARGEST:g} is read"
+    return (
+        f"{word.strip()[:40]} is too large, since its square overflows; values up to {LARGEST:g} "
+        f"are accepted"
+    )
 
 
 def bad_line(path: Source) -> int:

@@ -1,4 +1,4 @@
-"""What SVC, SVR and OneClassSVM share: parameters, checks, fitting, decision values."""
+"""Shared by SVC, SVR and OneClassSVM: parameters, checks, fitting, decision values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ...problem.solution import Info, Status
 from .inputs import check_weights, is_clean
 from .merge_rows import MergedRows, keep_rows, merge_rows, take_rows
 from .one_vs_one import PairBetas
-from .parameters import RememberedParameters
+from .parameters import KernelOption, RememberedParameters
 from .problems import DEVICES, Budget, Parts, divide, make_store, overall_status, warn_unsolved
 
 POSITIVE: Any = Interval(Real, 0.0, np.inf, closed="neither")
@@ -39,10 +39,10 @@ CACHED_VALUES = 1 << 18
 
 
 class BaseSVM(RememberedParameters):
-    """Base of the estimators of LIBSVM's models; a model adds its targets, weights and problems."""
+    """Base class of LIBSVM's models; a subclass adds its targets, weights and problems."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid", "precomputed"}), callable],
+        "kernel": [KernelOption(), callable],
         "degree": [Interval(Integral, 0, None, closed="left")],
         "gamma": [StrOptions({"scale", "auto"}), POSITIVE],
         "coef0": [Interval(Real, -np.inf, np.inf, closed="neither")],
@@ -215,11 +215,11 @@ class BaseSVM(RememberedParameters):
     def to_problem(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
     ) -> Problem | list[Problem]:
-        """The Problem of `fit`, on all rows in their order; the estimator is not changed.
+        """Return the Problem of `fit`, on all rows in their order; the estimator is not changed.
 
-        Rows are neither dropped nor merged, so that a mask over the rows is a mask over the
-        instances. A classifier of more than two classes gives a list, one Problem a pair of
-        classes, all on one kernel.
+        Rows are neither dropped nor merged, so a mask over the rows is a mask over the instances.
+        For more than two classes, the result is a list with one Problem per pair of classes; all
+        share one kernel.
 
         Examples
         --------
@@ -239,8 +239,8 @@ class BaseSVM(RememberedParameters):
     ) -> Certificate | list[Certificate]:
         """Recompute the quality of the fitted model from the raw training data.
 
-        Give the arguments of `fit`. Uses dual_coef_, support_ and intercept_ and no solver; a
-        classifier of more than two classes gives a list, one Certificate a pair of classes.
+        Pass the arguments of `fit`. The computation uses dual_coef_, support_ and intercept_ and no
+        solver. For more than two classes, the result is a list with one Certificate per pair.
 
         Examples
         --------
@@ -330,7 +330,7 @@ class BaseSVM(RememberedParameters):
 
     @property
     def coef_(self) -> FloatArray:
-        """Weights of the features, one row a problem; only for the linear kernel."""
+        """Weights of the features, one row per problem; only for the linear kernel."""
         if self.kernel != "linear":
             raise AttributeError(
                 f"coef_ exists only for kernel='linear', and the kernel is {self.kernel!r}."
@@ -343,7 +343,7 @@ class BaseSVM(RememberedParameters):
 
 
 class OneProblemSVM(BaseSVM):
-    """Base of the estimators that solve a single Problem."""
+    """Base class of the estimators that solve a single Problem."""
 
     def _pack(self, betas: PairBetas, targets: FloatArray) -> None:
         self.support_ = betas.rows.astype(np.int32)

@@ -1,4 +1,4 @@
-"""Rows, labels and weights of a fit, checked."""
+"""Validation of the rows, labels and weights of a fit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLAIN_TYPES = frozenset(map(np.dtype, (np.float64, np.float32, np.int64, np.int3
 
 
 def encode_labels(y: Any, sample_weight: FloatArray) -> tuple[NDArray[Any], FloatArray]:
-    """The classes, at least two and each with a positive weight, and the number of each row's."""
+    """The classes (at least two, each with a positive weight) and the class number of each row."""
     is_whole = has_whole_numbers(y)
     if not is_whole:
         check_classification_targets(y)
@@ -51,7 +51,7 @@ def encode_labels(y: Any, sample_weight: FloatArray) -> tuple[NDArray[Any], Floa
 
 
 def are_like_numbers(n_classes: int, n_rows: int) -> bool:
-    """Whether there are so many classes of so few rows that they may be targets of a regression."""
+    """Whether there are so many classes with so few rows that y may hold regression targets."""
     return n_classes > MANY_CLASSES and n_rows < FEW_ROWS * n_classes
 
 
@@ -74,7 +74,7 @@ def has_whole_numbers(y: Any) -> bool:
 
 
 def check_labels_of(class_weight: Any, classes: NDArray[Any]) -> None:
-    """Refuse weights that leave classes out and have labels that are none: a slip, most likely."""
+    """Reject weights that omit classes and name unknown labels, most likely by mistake."""
     labels = classes.tolist()
     unknown = [label for label in class_weight if label not in labels]
     missing = [label for label in labels if label not in class_weight]
@@ -88,7 +88,7 @@ def check_labels_of(class_weight: Any, classes: NDArray[Any]) -> None:
 def weigh_classes(
     class_weight: Any, classes: NDArray[Any], codes: NDArray[Any], sample_weight: FloatArray
 ) -> FloatArray:
-    """One positive weight a class, rows counted by their sample weight."""
+    """One positive weight per class; rows are counted by their sample weight."""
     if class_weight is None:
         return np.ones(len(classes))
     weights = np.ones(len(classes))
@@ -130,7 +130,7 @@ def is_clean(X: Any, *y: Any) -> bool:
 
 
 def check_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray:
-    """Finite, nonnegative weights, one a row, not all zero; None means 1 for every row."""
+    """Finite, nonnegative weights, one per row and not all zero; None means 1 for every row."""
     if sample_weight is None:
         return np.ones(X.shape[0])
     weights: FloatArray = _check_sample_weight(

@@ -1,4 +1,4 @@
-"""Equal (x, y) rows are one instance with the summed weight; rows of weight zero are none.
+"""Equal (x, y) rows form one instance with the summed weight; rows of weight zero are dropped.
 
 Both are exact: the dual depends on equal rows only through the sum of their beta, whose box is
 the sum of their boxes. Instances are ordered by a hash of their content, so a fit depends neither
@@ -45,7 +45,7 @@ class MergedRows:
     def spread(self, beta: FloatArray, scale: FloatArray) -> FloatArray:
         """beta of every row, where the box of an instance is `scale` times its weight.
 
-        A row gets its share by weight, and exactly its own bound where the instance is at its.
+        A row receives its share by weight, and exactly its bound if the instance is at its bound.
         """
         own = self.instance_of
         return share_beta(beta[own], scale[own], self.row_weights, self.weights[own])
@@ -117,7 +117,7 @@ def merge_rows(
 
 
 def keep_rows(X: Any, targets: FloatArray, weights: FloatArray) -> MergedRows:
-    """Every row an instance of its own, in the given order."""
+    """Make every row its own instance, in the given order."""
     return MergedRows(X, targets, weights, np.arange(weights.size), weights)
 
 

@@ -134,7 +134,7 @@ def pack_pairs(
 
 
 def unpack_pairs(n_support: NDArray[np.int32], dual_coef: FloatArray) -> Iterator[FloatArray]:
-    """One beta on the support vectors a pair."""
+    """One beta per pair, on the support vectors."""
     if len(n_support) == 2:
         yield dual_coef[0]
         return
@@ -172,7 +172,7 @@ def reorder_classes(
 
 
 def combine_pairs(K: FloatArray, n_support: NDArray[np.int32], dual_coef: FloatArray) -> FloatArray:
-    """Decision values without the bias, one column a pair: K has one column a support vector.
+    """Decision values without the bias, one column per pair; K has one column per support vector.
 
     A class takes part in k - 1 pairs: its part in all of them is one product.
     """
@@ -222,8 +222,8 @@ def count_votes(values: FloatArray, n_classes: int) -> NDArray[np.intp]:
 
 
 def score_classes(values: FloatArray, n_classes: int) -> FloatArray:
-    """One column a class from pair decision values: its votes, and less than a third of a vote for
-    the sum of its values, as scikit-learn's "ovr" shape has it, to the bit."""
+    """One column per class from pair decision values: its votes, plus less than a third of a vote
+    for the sum of its values, bitwise as in scikit-learn's "ovr" shape."""
     columns = np.ascontiguousarray(values.T)
     sums = np.zeros((n_classes, values.shape[0]))
     for i, pairs in enumerate(pair_slices(n_classes)):

@@ -1,8 +1,8 @@
-"""The training set of a model that is updated: rows in the order of their arrival, and answers.
+"""The training set of an updated model: rows in order of arrival, and solutions.
 
-Rows live in the slots of a GrowingView; the classifier of several classes has one Updater a pair,
-all on the same kernel matrix. A copy or a pickle takes the rows and the betas along; the matrix and
-the factors are made again when they are needed.
+Rows live in the slots of a GrowingView; a classifier of several classes has one Updater per
+pair, all on the same kernel matrix. A copy or a pickle contains the rows and the betas; the matrix
+and the factors are recomputed when they are needed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...kernels import Kernel
 from ...kernels.growing import GrowingView
-from ...paths import Change, Terms, Updater
+from ...paths.incremental import Change, Terms, Updater
 from ...paths.walker import NOBODY, Work, make_feasible
 from ...problem.box_problem import FloatArray
 from ...problem.solution import Info, Status
@@ -52,7 +52,7 @@ NO_INFO = Info(Status.SOLVED, objective=0.0, duality_gap=0.0, kkt_violation=0.0,
 
 
 class OnlineSet:
-    """What a model that is updated remembers; `targets` and `sample_weight` by arrival.
+    """The memory of an updated model; `targets` and `sample_weight` are in order of arrival.
 
     Parameters
     ----------
@@ -92,20 +92,20 @@ class OnlineSet:
         )
 
     def set_epsilon(self, epsilon: float) -> None:
-        """The parameter as it is now; where it changed, the next change begins from the betas."""
+        """Set the parameter; if it changed, the next change starts from the betas."""
         if epsilon != self.epsilon:
             self.epsilon = epsilon
             self._drop_view()
 
     def begin(self, rows: Rows, betas: list[FloatArray]) -> None:
-        """Take over a fitted model: its rows and a feasible beta a problem."""
+        """Take over a fitted model: its rows and a feasible beta per problem."""
         self._X, self.targets, self.sample_weight = rows.X, rows.targets, rows.sample_weight
         self.betas = betas
 
     def change(
         self, add: Rows | None, forget: IntArray, weigh: Any, terms_of: Any, tol: float
     ) -> list[Answer]:
-        """Rows in and out at once; one exact Answer a problem, called solved if it is to `tol`.
+        """Add and remove rows at once; return one exact Answer per problem, solved if within `tol`.
 
         `weigh(targets, sample_weight)` gives C_i of all rows, `terms_of(targets, weights)` the
         Terms of some rows in each problem, with weight 0 where a row is not of the problem.

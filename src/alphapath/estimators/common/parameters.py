@@ -7,12 +7,26 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import StrOptions
+
+from ...kernels.base import kernel_options
 
 #: Types of values that compare equal only where they mean the same, their type being the same.
 PLAIN = frozenset({str, int, float, bool, type(None), np.float64, np.int64})
 
 #: Sets of valid parameters that a class remembers.
 MOST_REMEMBERED = 1024
+
+
+class KernelOption(StrOptions):
+    """A name of a registered kernel."""
+
+    def __init__(self) -> None:
+        super().__init__(set(kernel_options()))
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        self.options = set(kernel_options())  # those registered since
+        return bool(super().is_satisfied_by(val))
 
 
 class RememberedParameters(BaseEstimator):

@@ -1,7 +1,8 @@
-"""The problems of a model on some rows, each on the instances that it is about.
+"""The problems of a model on some rows, each on the instances that it involves.
 
-A pair of many classes is about few of the rows: its problem has these alone, on their part of the
-kernel matrix. What it says of other rows is a product with the kernel (one_vs_one.combine_pairs).
+With many classes, each pair involves few of the rows: its problem contains only these, on their
+part of the kernel matrix. Decision values on other rows are a product with the kernel
+(one_vs_one.combine_pairs).
 """
 
 from __future__ import annotations
@@ -53,12 +54,12 @@ class Parts:
     Parameters
     ----------
     model : BaseSVM
-        Prepared: its classes are known.
+        A prepared model, whose classes are known.
     targets, weights : arrays of shape (n,)
-        Of all instances.
+        Targets and weights of all instances.
     members : sequence of arrays, or None
-        The instances that each problem is on; None where each is on all of them (those that it is
-        not about have weight 0).
+        The instances of each problem; None if each has all of them (those that it does not involve
+        have weight 0).
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class Parts:
 
 
 def divide(model: Any, store: Any, targets: FloatArray, weights: FloatArray) -> Parts:
-    """The problems on their parts of a store's kernels where there is room for these."""
+    """The problems, on their parts of the kernels of a store if there is room for these."""
     parts = Parts(model, targets, weights, model._divide(targets))
     if parts.is_divided and not store.holds_part(parts.largest, model.tol):
         return Parts(model, targets, weights, None)
@@ -116,15 +117,15 @@ def divide_rows(model: Any, store: Any, rows: MergedRows) -> Parts:
 def make_store(
     X: Any, memory_limit: Any, device: str, *, n_threads: int = 1, defers_rows: bool = False
 ) -> KernelStore | DeviceStore:
-    """The store of X on the device that `device` names.
+    """Create the store of X on the given device.
 
     Parameters
     ----------
     X : array or CSR of shape (n, d)
     memory_limit : int, str or None
-        Bytes for kernels on that device.
+        Memory limit for kernels on that device.
     device : {"cpu", "cuda", "auto"}
-        "auto" takes the GPU for 10,000 rows or more where there is one.
+        "auto" uses the GPU, if there is one, for 10,000 rows or more.
     n_threads, defers_rows
         As in KernelStore.
     """
@@ -140,7 +141,7 @@ def is_on_gpu(device: str, n: int) -> bool:
 
 @dataclass
 class Budget:
-    """Limits of a whole fit; the time runs from its construction."""
+    """Limits of a whole fit; the time starts at construction."""
 
     tol: float
     max_iter: int
@@ -156,7 +157,7 @@ class Budget:
     def solve(self, parts: Parts, view: Any) -> tuple[PairBetas, FloatArray, list[Info]]:
         """The nonzero beta, the bias and the Info of each problem on the kernel `view`.
 
-        What an interrupt or the time limit leaves is returned unsolved.
+        Problems that an interrupt or the time limit prevents are returned unsolved.
         """
         if parts.are_small:
             return self._solve_together(parts, view)
@@ -212,7 +213,7 @@ def leave_unsolved(problem: Problem, status: Status) -> Solution:
 def certify_columns(
     classes: Any, problems: list[MarginProblem], coefs: FloatArray, bias: FloatArray
 ) -> MarginCertificate | list[MarginCertificate]:
-    """One certificate a column of a model whose problems were made anew from its training data."""
+    """One certificate per column of a model whose problems were rebuilt from its training data."""
     if len(problems) != len(coefs):
         raise ValueError(
             f"y makes {len(problems)} columns and the model has {len(coefs)}, of the classes "
@@ -237,7 +238,7 @@ def overall_status(infos: Sequence[Info]) -> Status:
 
 
 def warn_unsolved(status: Status, budget: Budget, violation: float) -> None:
-    """A ConvergenceWarning with a sentence for every status but SOLVED and INTERRUPTED."""
+    """Issue a ConvergenceWarning for every status except SOLVED and INTERRUPTED."""
     if status is Status.SOLVED:
         return
     reached = f"the KKT violation reached is {violation:.3g}, the tolerance {budget.tol:g}"

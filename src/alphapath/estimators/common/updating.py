@@ -1,4 +1,4 @@
-"""partial_fit, forget and update: the exact model of a training set that changes."""
+"""partial_fit, forget and update: the exact model of a changing training set."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from ...kernels.choice import choose_gamma, make_kernel
 from ...kernels.growing import GrowingView
 from ...kernels.limits import check_kernel_size, check_squared_norms
-from ...paths import Terms
+from ...paths.incremental import Terms
 from ...problem.box_problem import FloatArray, KernelView, Problem
 from ...problem.solution import Solution
 from .base import BaseSVM
@@ -33,18 +33,18 @@ def has_features(model: Any) -> bool:
     """Whether kernel values between old and new rows can be computed."""
     if model.kernel == "precomputed":
         raise AttributeError(
-            "A model with kernel='precomputed' can not be updated: the kernel values between old "
+            "A model with kernel='precomputed' cannot be updated: the kernel values between old "
             "and new rows are unknown; use a kernel that is computed from features."
         )
     return True
 
 
 class UpdatingSVM(BaseSVM):
-    """Base of the estimators whose training set may change row by row.
+    """Base class of the estimators whose training set may change row by row.
 
-    The training set is a list in the order of arrival: position 0 is the oldest row. A model that
-    was updated has the attributes that a fit of the present list would give it, exactly (to
-    rounding, not to `tol`), with gamma="scale" as it was for the first rows.
+    The training set is a list in order of arrival: position 0 is the oldest row. An updated model
+    has exactly the attributes that a fit on the current list would give it (to rounding, not to
+    `tol`), except that gamma="scale" keeps its value for the first rows.
     """
 
     window: int | None
@@ -64,12 +64,12 @@ class UpdatingSVM(BaseSVM):
 
     @available_if(has_features)
     def forget(self, indices: ArrayLike) -> Self:
-        """Remove rows from the training set, exactly, at a fraction of the cost of a fit.
+        """Remove rows from the training set, exactly and at a fraction of the cost of a fit.
 
         Parameters
         ----------
         indices : array-like of int
-            Positions in the current training set, 0 the oldest; each at most once.
+            Positions in the current training set, where 0 is the oldest; without repetition.
 
         Examples
         --------
@@ -87,14 +87,14 @@ class UpdatingSVM(BaseSVM):
         forget: ArrayLike = (),
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Add rows and remove others in one move: cheaper than one after the other.
+        """Add rows and remove others in a single step, which is cheaper than two steps.
 
         Parameters
         ----------
         X_add, y_add, sample_weight
             As in `partial_fit`.
         forget : array-like of int
-            Positions before the move, as in `forget`.
+            Positions before the update, as in `forget`.
 
         Examples
         --------
@@ -113,7 +113,7 @@ class UpdatingSVM(BaseSVM):
         sample_weight: ArrayLike | None = None,
         C: float | None = None,
     ) -> Self:
-        """Become the fitted model of a Solution on the rows of X (of a path, say).
+        """Become the fitted model of a Solution on the rows of X, for example of a path.
 
         Examples
         --------
@@ -206,7 +206,7 @@ class UpdatingSVM(BaseSVM):
         if rows is None:
             raise ValueError(
                 "The training rows of this model are not here (it was read from a file, copied by "
-                "pickle, or comes from scikit-learn), so it can not be updated; fit it again, or "
+                "pickle, or comes from scikit-learn), so it cannot be updated; fit it again, or "
                 "build it by partial_fit, whose models keep their rows."
             )
         betas = []

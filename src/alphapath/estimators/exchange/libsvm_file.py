@@ -1,4 +1,4 @@
-"""LIBSVM's model files: text, one `key values` line a header entry, then the support vectors.
+"""LIBSVM's model files: text, one `key values` line per header entry, then the support vectors.
 
     svm_type c_svc
     kernel_type rbf
@@ -31,20 +31,20 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...errors import ModelFileError
+from ...kernels.base import KERNELS, libsvm_kernels
 from ...output_files import write_file
 from ...problem.box_problem import FloatArray
+from ..common.declaration import models_by_file_type
 
-SVM_TYPES = ("c_svc", "epsilon_svr", "one_class")
-#: Other ways to state what is minimised; the decision function of the model is the same.
+#: Other ways to state what is minimised; the decision function of the model is the same, and a
+#: type without a model of its own is read as the other.
 NU_TYPES = {"nu_svc": "c_svc", "nu_svr": "epsilon_svr"}
-KERNEL_TYPES = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
+#: Parameters of kernels, in the order of the header.
+NUMBERS = ("degree", "gamma", "coef0")
 #: Header entries that each kernel must have.
 KERNEL_NUMBERS = {
-    "linear": (),
-    "polynomial": ("degree", "gamma", "coef0"),
-    "rbf": ("gamma",),
-    "sigmoid": ("gamma", "coef0"),
-    "precomputed": (),
+    theirs.name: tuple(name for name in NUMBERS if name in KERNELS[ours].parameters)
+    for ours, theirs in libsvm_kernels().items()
 }
 #: Probability estimates of other programs: read over, since the decision values do not need them.
 IGNORED = ("probA", "probB", "prob_density_marks")
@@ -64,7 +64,7 @@ NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?\Z")
 class LibsvmModel:
     """The content of a model file, in LIBSVM's own order and signs.
 
-    `coef` has shape (nr_class - 1, total_sv); `vectors` is CSR with one row a support vector, for
+    `coef` has shape (nr_class - 1, total_sv); `vectors` is CSR with one row per support vector, for
     a precomputed kernel a single column with the number of the training sample, counted from 1.
     """
 
@@ -146,10 +146,11 @@ class ModelReader:
 
     def read(self) -> LibsvmModel:
         self.read_header()
-        svm_type = self.choice("svm_type", (*SVM_TYPES, *NU_TYPES))
-        svm_type = NU_TYPES.get(svm_type, svm_type)
-        kernel_type = self.choice("kernel_type", KERNEL_TYPES)
-        is_classifier = svm_type == "c_svc"
+        models = models_by_file_type()
+        svm_type = self.choice("svm_type", (*models, *(nu for nu in NU_TYPES if nu not in models)))
+        svm_type = svm_type if svm_type in models else NU_TYPES[svm_type]
+        kernel_type = self.choice("kernel_type", tuple(KERNEL_NUMBERS))
+        is_classifier = models[svm_type]._declaration.targets == "labels"
         n_classes = self.integer("nr_class", 2, MAX_INDEX)
         if not is_classifier and n_classes != 2:
             raise self.fail(f"nr_class is {n_classes}; a {svm_type} model has 2", "nr_class")

@@ -11,30 +11,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...kernels import Precomputed
+from ...kernels import KERNELS, Precomputed
 from ...kernels.choice import make_kernel
 from ..common import one_vs_one
 from .libsvm_file import LibsvmModel
 
-SVM_TYPE = {"labels": "c_svc", "numbers": "epsilon_svr", "ignored": "one_class"}
-KERNEL_TYPE = {
-    "linear": "linear",
-    "poly": "polynomial",
-    "rbf": "rbf",
-    "sigmoid": "sigmoid",
-    "precomputed": "precomputed",
-}
 #: Vectors with at least this share of nonzero values are kept as a dense array.
 DENSE_SHARE = 0.25
 
 
 def to_libsvm(estimator: Any) -> LibsvmModel:
     """The model file of a fitted estimator."""
-    if callable(estimator.kernel):
-        raise ValueError(
-            "The kernel is a Python function, which a LIBSVM model file can not hold; fit with "
-            "kernel='precomputed' instead."
-        )
+    kernel_type = kernel_type_of(estimator.kernel)
     is_classifier = estimator._targets == "labels"
     sign = -1.0 if is_classifier and len(estimator.classes_) == 2 else 1.0
     if isinstance(estimator._kernel, Precomputed):
@@ -42,8 +30,8 @@ def to_libsvm(estimator: Any) -> LibsvmModel:
     else:
         vectors = sp.csr_array(estimator.support_vectors_)
     return LibsvmModel(
-        svm_type=SVM_TYPE[estimator._targets],
-        kernel_type=KERNEL_TYPE[estimator.kernel],
+        svm_type=estimator._declaration.libsvm.name,
+        kernel_type=kernel_type,
         # Adding 0.0 turns -0.0 into 0.0.
         rho=-sign * estimator.intercept_ + 0.0,
         coef=sign * estimator.dual_coef_,
@@ -54,6 +42,22 @@ def to_libsvm(estimator: Any) -> LibsvmModel:
         labels=integer_labels(estimator.classes_) if is_classifier else [],
         n_support=estimator.n_support_.tolist() if is_classifier else [],
     )
+
+
+def kernel_type_of(kernel: Any) -> str:
+    """LIBSVM's name of an estimator's kernel."""
+    if callable(kernel):
+        raise ValueError(
+            "The kernel is a Python function, which a LIBSVM model file cannot hold; fit with "
+            "kernel='precomputed' instead."
+        )
+    known = KERNELS[kernel].libsvm
+    if known is None:
+        raise ValueError(
+            f"LIBSVM has no kernel {kernel!r}, so a LIBSVM model file cannot hold the model; fit "
+            f"with kernel='precomputed' instead."
+        )
+    return known.name
 
 
 def integer_labels(classes: Any) -> list[int]:
@@ -71,7 +75,7 @@ def integer_labels(classes: Any) -> list[int]:
 def set_from_libsvm(estimator: Any, model: LibsvmModel, n_features: int | None) -> None:
     """Set the fitted attributes of `estimator` from a model file."""
     coef, intercept, vectors = model.coef, -model.rho, model.vectors
-    if model.svm_type == "c_svc":
+    if estimator._targets == "labels":
         rank = np.argsort(np.argsort(model.labels)).tolist()
         order, coef, rho = one_vs_one.reorder_classes(model.n_support, coef, model.rho, rank)
         vectors = vectors[order]
@@ -104,11 +108,7 @@ def set_from_libsvm(estimator: Any, model: LibsvmModel, n_features: int | None) 
 
 def rank_to_libsvm(model: Any) -> LibsvmModel:
     """The model file of a fitted RankSVM; a linear one has its weights as the only vector."""
-    if callable(model.kernel):
-        raise ValueError(
-            "The kernel is a Python function, which a LIBSVM model file can not hold; fit with "
-            "kernel='precomputed' instead."
-        )
+    kernel_type = kernel_type_of(model.kernel)
     coef = model.dual_coef_[np.newaxis, :]
     if model.kernel == "linear":
         vectors, coef = sp.csr_array(model.coef_[np.newaxis, :]), np.ones((1, 1))
@@ -117,8 +117,8 @@ def rank_to_libsvm(model: Any) -> LibsvmModel:
     else:
         vectors = sp.csr_array(model.support_vectors_)
     return LibsvmModel(
-        svm_type=SVM_TYPE["numbers"],
-        kernel_type=KERNEL_TYPE[model.kernel],
+        svm_type=model._declaration.libsvm.name,
+        kernel_type=kernel_type,
         rho=np.zeros(1),
         coef=coef,
         vectors=vectors,

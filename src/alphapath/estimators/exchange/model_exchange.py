@@ -1,4 +1,4 @@
-"""Models in and out: scikit-learn estimators and LIBSVM model files."""
+"""Import and export of models: scikit-learn estimators and LIBSVM model files."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from ...errors import ModelFileError
+from ...kernels.base import libsvm_kernels
 from . import libsvm_file, libsvm_model, sklearn_bridge
 from .libsvm_file import ModelTarget
 
 
 class ModelExchange:
-    """The methods by which a fitted model leaves and enters."""
+    """Methods that export and import a fitted model."""
 
     def as_sklearn(self) -> Any:
-        """The equivalent fitted scikit-learn estimator, with the same predictions.
+        """Return the equivalent fitted scikit-learn estimator, with the same predictions.
 
         Examples
         --------
@@ -27,9 +28,9 @@ class ModelExchange:
 
     @classmethod
     def from_sklearn(cls, estimator: Any) -> Self:
-        """An estimator with the parameters (and the model, if fitted) of scikit-learn's.
+        """Return an estimator with the parameters (and the model, if fitted) of scikit-learn's.
 
-        Parameters without a meaning here are dropped: shrinking, cache_size, verbose, random_state.
+        Parameters without meaning here are dropped: shrinking, cache_size, verbose, random_state.
 
         Examples
         --------
@@ -54,16 +55,16 @@ class ModelExchange:
     def load_libsvm(cls, path: str | PathLike[str], *, n_features: int | None = None) -> Self:
         """Read a LIBSVM model file; a damaged file raises ModelFileError.
 
-        The file says neither how many features (for a precomputed kernel: training samples) there
-        were nor which C, epsilon or nu was used: give `n_features` where the last ones may be zero
-        in all support vectors; the other parameters keep their defaults.
+        The file does not record the number of features (for a precomputed kernel, of training
+        samples) nor C, epsilon or nu. Pass `n_features` if the last features may be zero in all
+        support vectors; the other parameters keep their defaults.
 
         Examples
         --------
         >>> SVC.load_libsvm("model.txt", n_features=13)              # doctest: +SKIP
         """
         model = libsvm_file.read_model(path)
-        wanted = libsvm_model.SVM_TYPE[cls._targets]  # type: ignore[attr-defined]
+        wanted = cls._declaration.libsvm.name  # type: ignore[attr-defined]
         if model.svm_type != wanted:
             raise ModelFileError(
                 f"{path}: svm_type is {model.svm_type}; {cls.__name__} reads {wanted}."
@@ -73,7 +74,7 @@ class ModelExchange:
     @classmethod
     def _from_libsvm(cls, model: libsvm_file.LibsvmModel, n_features: int | None) -> Self:
         """The estimator of a model file's content, which is of its type."""
-        names = {theirs: ours for ours, theirs in libsvm_model.KERNEL_TYPE.items()}
+        names = {theirs.name: ours for ours, theirs in libsvm_kernels().items()}
         parameters: dict[str, Any] = {"kernel": names[model.kernel_type]}
         for name in libsvm_file.KERNEL_NUMBERS[model.kernel_type]:
             parameters[name] = getattr(model, name)

@@ -17,7 +17,6 @@ from ...kernels import Callable as CallableKernel
 from ...kernels.choice import make_kernel
 from ...problem.solution import Status
 
-PEER = {"labels": svm.SVC, "numbers": svm.SVR, "ignored": svm.OneClassSVM}
 COPIED = ("classes_", "class_weight_", "shape_fit_", "n_features_in_", "feature_names_in_")
 
 #: Parameters of both, with the same meaning.
@@ -29,7 +28,7 @@ FIXED = {"penalty": "l2", "multi_class": "ovr", "intercept_scaling": 1}
 
 def to_sklearn(estimator: Any) -> Any:
     """The equivalent fitted scikit-learn estimator."""
-    peer = PEER[estimator._targets]()
+    peer = estimator._declaration.peer()
     own = estimator.get_params(deep=False)
     peer.set_params(**{k: v for k, v in own.items() if k in peer.get_params(deep=False)})
     copy_requests(estimator, peer)
@@ -90,7 +89,7 @@ def set_coefficients(peer: Any, estimator: Any) -> None:
 
 def from_sklearn(estimator: Any, peer: Any) -> None:
     """Give `estimator` the parameters of `peer` and, if that is fitted, its model."""
-    expected = PEER[estimator._targets]
+    expected = estimator._declaration.peer
     if not isinstance(peer, expected):
         raise TypeError(
             f"{type(estimator).__name__}.from_sklearn takes a scikit-learn {expected.__name__}, "

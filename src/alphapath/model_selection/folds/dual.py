@@ -31,7 +31,7 @@ from ...estimators.common.problems import (
     warn_unsolved,
 )
 from ...gpu import DeviceStore
-from ...kernels.choice import GAMMA_KERNELS, choose_kernel, choose_kernels
+from ...kernels.choice import choose_kernel, choose_kernels, uses_gamma
 from ...kernels.equal_rows import first_equal
 from ...kernels.raw_rows import RawRows
 from ...problem.box_problem import FloatArray, Problem
@@ -100,8 +100,7 @@ class FoldModels(FoldSets):
             self.rows.X, estimator.memory_limit, estimator.device, n_threads=n_threads
         )
         self.precision = precision
-        kernel = estimator.kernel
-        self.has_own_kernels = estimator.gamma == "scale" and kernel in GAMMA_KERNELS
+        self.has_own_kernels = estimator.gamma == "scale" and uses_gamma(estimator.kernel)
         if self.has_own_kernels:
             self.store.keep_products()
         #: The kernel of all data, where all folds are on it.

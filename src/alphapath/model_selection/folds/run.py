@@ -15,6 +15,7 @@ from ...problem.solution import Info, Status
 from ...problem.steps import Steps
 from ...search.folds.plan import FEW_INSTANCES, FULL
 from ...search.folds.run import MAX_BATCH_VALUES, solve_chains
+from ...seeds import native_fold_seeds
 from ...solvers.sequence.class_pairs import PairsSolution, solve_class_pairs
 from ...solvers.sequence.sequence import Moved, solve_on_kernels, solve_sequence
 from .dual import FoldModels, PairFit
@@ -135,7 +136,7 @@ class SequenceRun:
         if folds.has_own_kernels and folds.limit_workers(n_jobs) > 1:
             return False  # workers solve them side by side
         return (
-            seeding in ("auto", "none", "greedy")
+            seeding in ("auto", "none", *native_fold_seeds())
             and folds.n_classes == 2
             and folds.n_rows <= FEW_INSTANCES
             and 2 * folds.n_rows * (len(folds.splits) + 1) <= MAX_BATCH_VALUES
@@ -232,10 +233,10 @@ class PairRun(FoldRun):
     @staticmethod
     def is_for(folds: FoldModels, seeding: str) -> bool:
         """Whether folds can be solved so."""
-        known = ("auto", "none") if folds.has_own_kernels else ("auto", "none", "greedy")
+        seeds = [] if folds.has_own_kernels else native_fold_seeds()
         return (
             folds.parts.are_small
-            and seeding in known
+            and seeding in ("auto", "none", *seeds)
             and len(folds.codes) > 0
             and all(codes.size == folds.n_classes for codes in folds.codes.values())
             and not any(folds.training_set(h).has_repeats for h in folds.codes)

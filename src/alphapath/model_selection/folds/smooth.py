@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
 from ...estimators.smooth import BaseSmooth
-from ...kernels.choice import GAMMA_KERNELS
+from ...kernels.choice import uses_gamma
 from ...kernels.equal_rows import EqualRows
 from ...problem.box_problem import FloatArray
 from ...problem.margin_problem import MarginProblem
@@ -119,7 +119,7 @@ class SmoothFolds:
         model, (train, _) = self.model, self.own[fold]
         if model._is_linear:
             return self.codes[fold].size == self.n_classes
-        has_own_gamma = model.gamma == "scale" and model.kernel in GAMMA_KERNELS
+        has_own_gamma = model.gamma == "scale" and uses_gamma(model.kernel)
         is_drawn_once = np.unique(train).size == train.size
         return self.codes[fold].size == self.n_classes and is_drawn_once and not has_own_gamma
 

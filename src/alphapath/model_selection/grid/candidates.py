@@ -20,26 +20,17 @@ from sklearn.utils.validation import _num_samples
 
 from ...estimators.common.problems import is_on_gpu
 from ...estimators.pipelines import has_preprocessing
-from ...estimators.registry import PRIMAL, as_searched
-from ...estimators.smooth import BaseSmooth
-from ...kernels.choice import GAMMA_KERNELS
+from ...estimators.registry import as_searched, is_primal, weight_of
+from ...kernels import KERNELS
+from ...kernels.choice import parameters_of, uses_gamma
 from ...search.plan import Group
 from ..folds.preprocessing import SearchData
 
 #: Parameters of scikit-learn's estimators that mean nothing here.
 DROPPED = frozenset({"shrinking", "cache_size", "verbose", "random_state"})
 
-#: What a kernel depends on.
-KERNEL_PARAMETERS = {
-    "linear": (),
-    "rbf": ("gamma",),
-    "poly": ("gamma", "degree", "coef0"),
-    "sigmoid": ("gamma", "coef0"),
-    "precomputed": (),
-}
-
 #: Parameters that do not make another model for a kernel that does not depend on them.
-ALL_OF_KERNELS = frozenset({"kernel", "gamma", "degree", "coef0"})
+ALL_OF_KERNELS = frozenset({"kernel"}.union(*(kernel.parameters for kernel in KERNELS.values())))
 
 _DEFAULTS: dict[Any, dict[str, Any]] = {}
 
@@ -107,7 +98,7 @@ class Grid:
             self.last = estimator.steps[-1]
         self._last = self.last[0] or None
         #: The parameter that a chain goes along.
-        self._weight = "c" if isinstance(self.last[1], BaseSmooth) else "C"
+        self._weight = weight_of(self.last[1])
         self._pipelines: dict[Hashable, tuple[int, Any]] = {}
         self._known: dict[Hashable, Model | str] = {}
         self._merged: dict[Hashable, Model] = {}
@@ -191,7 +182,7 @@ class Grid:
     def _merge(self, head: int, estimator: Any, params: dict[str, Any], C: Any) -> Model:
         """The model of this estimator; the same one for parameters that make no difference."""
         kernel = getattr(estimator, "kernel", "linear")
-        used = () if callable(kernel) else KERNEL_PARAMETERS[kernel]
+        used = parameters_of(kernel)
         kernel_key = (identify(kernel), *(identify(getattr(estimator, name)) for name in used))
         others = {
             name: value
@@ -298,8 +289,8 @@ def goes_by_fold(grid: Grid, data: SearchData) -> bool:
     has_heads = any(head is not None for head in grid.heads)
     n = _num_samples(data.X)
     is_gpu = any(model.is_on_gpu(n) for model in grid.models)
-    is_primal = any(isinstance(model.estimator, PRIMAL) for model in grid.models)
-    return has_heads and not is_primal and (is_gpu or not data.kept_bytes)
+    in_primal = any(is_primal(model.estimator) for model in grid.models)
+    return has_heads and not in_primal and (is_gpu or not data.kept_bytes)
 
 
 def make_groups(grid: Grid, splits: Sequence[Any], by_fold: bool = False) -> list[Group]:
@@ -328,7 +319,7 @@ def make_groups(grid: Grid, splits: Sequence[Any], by_fold: bool = False) -> lis
     def place(item: tuple[Model, Group]) -> tuple[int, ...]:
         model, group = item
         head, fold, kernel = model.head, group.folds[0], model.kernel
-        if isinstance(model.estimator, PRIMAL):  # models share no kernel matrix
+        if is_primal(model.estimator):  # models share no kernel matrix
             return head, group.model, fold
         return (head, fold, kernel) if by_fold else (head, kernel, fold)
 
@@ -339,5 +330,4 @@ def make_groups(grid: Grid, splits: Sequence[Any], by_fold: bool = False) -> lis
 def has_own_kernels(model: Any) -> bool:
     """Whether each fold has a kernel of its own even on shared rows."""
     kernel = getattr(model, "kernel", "linear")
-    uses_gamma = not callable(kernel) and kernel in GAMMA_KERNELS
-    return uses_gamma and isinstance(model.gamma, str) and model.gamma == "scale"
+    return uses_gamma(kernel) and isinstance(model.gamma, str) and model.gamma == "scale"

@@ -25,17 +25,17 @@ MAX_DEGREE = 200
 
 @dataclass(frozen=True, eq=False)
 class AnalyticCurve:
-    """A score over t, by one Chebyshev series an interval.
+    """A score over t, given by one Chebyshev series per interval.
 
     Parameters
     ----------
     starts : array of shape (n_intervals,)
-        Where each interval begins; it ends where the next begins, the last at `end`.
+        Start of each interval; it ends where the next one starts, the last one at `end`.
     end : float
     series : tuple of arrays
         Chebyshev coefficients on [-1, 1], to which the interval is mapped.
     name : str
-        What t is.
+        Name of the parameter t.
     metric : str
     """
 
@@ -64,15 +64,15 @@ class AnalyticCurve:
         return np.asarray(values).reshape(times.shape)
 
     def values_at_ends(self) -> tuple[FloatArray, FloatArray]:
-        """The score at the start and at the end of every interval."""
+        """The score at the start and end of every interval."""
         first = [chebyshev.chebval(-1.0, c) for c in self.series]
         last = [chebyshev.chebval(1.0, c) for c in self.series]
         return np.array(first), np.array(last)
 
     @cached_property
     def best(self) -> tuple[float, float]:
-        """(t, score) of the minimum over all t."""
-        # |T_k| <= 1 bounds a series from below: intervals that can not have the minimum are passed.
+        """(t, score) at the minimum over all t."""
+        # |T_k| <= 1 bounds a series from below: intervals that cannot hold the minimum are skipped.
         floors = np.array([c[0] - np.abs(c[1:]).sum() for c in self.series])
         best = (float(self.starts[0]), np.inf)
         for k in np.argsort(floors, kind="stable"):
@@ -96,7 +96,7 @@ class AnalyticCurve:
         return self.best[1]
 
     def plot(self, ax: Any = None) -> Any:
-        """The curve, by matplotlib."""
+        """Plot the curve with matplotlib."""
         import matplotlib.pyplot as plt
 
         if ax is None:

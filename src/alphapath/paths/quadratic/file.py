@@ -45,7 +45,7 @@ NUMBERS = (
 
 
 class StoredPath:
-    """A path as it was read, with the names of the native one.
+    """A path as read from a file, with the names of the native one.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class StoredPath:
 def write_path(
     path: str | PathLike[str] | IO[bytes], model: QuadraticModel, classes: NDArray[Any], native: Any
 ) -> None:
-    """Write a path and what its model was made of, without the kernel."""
+    """Write a path and the data of its model, without the kernel."""
     pieces = [native.segment(k) for k in range(len(native.segment_first))]
     parts = [np.concatenate([np.ravel(piece[j]) for piece in pieces]) for j in range(5)]
     arrays: dict[str, Any] = {name: getattr(native, name) for name in ARRAYS}
@@ -97,7 +97,7 @@ def write_path(
 
 
 def check_pieces(stored: StoredArrays, n: int) -> None:
-    """Refuse arrays that no walk over n instances leaves."""
+    """Reject arrays that no walk over n instances can produce."""
     for name in ("y_signs", "weights"):
         stored.numbers(name, n)
     if not np.all(stored.require("loss", "f", 2) > 0.0):  # nan is not

@@ -30,31 +30,34 @@ def lambda_path(
     max_events: int | None = None,
     time_limit: float | None = None,
 ) -> LambdaPath:
-    """The exact path of a quadratic-loss SVM over lambda.
+    """Compute the exact path of a quadratic-loss SVM over lambda.
 
-    A limit or Ctrl-C ends it early: what was followed is returned, and `info_.status` says so.
+    A limit or Ctrl-C ends the path early: the part followed so far is returned, and `info_.status`
+    gives the reason.
 
     Parameters
     ----------
     X : array or CSR of shape (n, n_features)
-        The matrix itself for the kernel Precomputed.
+        Training rows; the kernel matrix for the kernel Precomputed.
     y : array of shape (n,)
         Labels of two classes.
     rho, h : float
-        The loss: (1, inf) squared hinge, (1, 2) modified Huber, (1 + e, 2 e) Huber.
+        The loss: (1, inf) is the squared hinge, (1, 2) the modified Huber loss, (1 + e, 2 e) the
+        Huber loss.
     kernel : Kernel or {"rbf", "linear"}
-        A kernel of `alphapath.kernels`; "rbf" has gamma = 1 / n_features.
+        A kernel of `alphapath.kernels`; "rbf" uses gamma = 1 / n_features.
     sample_weight : array of shape (n,) or None
         Positive weights of the losses.
     lam_from, lam_to : float or None
-        The two ends, in either order; None stands for a lambda so large that no set changes beyond.
+        The two ends, in either order. None stands for a lambda so large that no set changes beyond
+        it.
     memory_limit : int or str or None
         As for the estimators.
     max_events : int or None
-        Set changes after which to stop; None stands for 60 a row and 20,000 more, which only a path
-        that rounding leads in circles reaches.
+        Maximum number of set changes. None stands for 60 per row plus 20,000, which is reached only
+        by a path that rounding leads in circles.
     time_limit : float or None
-        Seconds after which to stop.
+        Time limit in seconds.
 
     Examples
     --------
@@ -123,7 +126,7 @@ def follow(
     last = large if lam_to is None else float(lam_to)
     for lam in (first, last):
         if not 0.0 < lam < np.inf:
-            raise ValueError(f"A path can not begin or end at lambda = {lam}; it must be positive.")
+            raise ValueError(f"A path cannot begin or end at lambda = {lam}; it must be positive.")
     if first == last:
         raise ValueError(f"The path from lambda = {first} to itself has no length.")
     options = (limits or PathLimits()).as_options(first, last, model.view.n)

@@ -26,7 +26,7 @@ from ...problem.box_problem import FloatArray, Problem, freeze
 from ...problem.solution import Solution, Status, make_solution
 from ...solvers.native import admit_rounding, single_threaded
 
-#: A KKT violation beyond this, relative to the targets, is told as STALLED.
+#: A KKT violation beyond this, relative to the targets, is reported as STALLED.
 ENOUGH = 1e-6
 #: (rho, h) by name; "huber" is the width 0.1 on which the method was published.
 LOSSES: dict[str, tuple[float, float]] = {

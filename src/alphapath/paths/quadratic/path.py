@@ -21,6 +21,8 @@ from .file import read_path, write_path
 from .model import QuadraticModel
 from .validation import trace_error, trace_squared
 
+#: The violation that a solution at one lambda is polished to, relative to the targets.
+POLISH_TOL = 1e-11
 #: Codes of the three sets in `events_` and `sets_at`.
 FREE, ZERO, BOUND = 0, 1, 2
 EVENT = np.dtype([("lam", "f8"), ("row", "i4"), ("from", "i1"), ("to", "i1")])
@@ -43,10 +45,10 @@ class PathEnd(IntEnum):
 class PathInfo:
     """Counts of one path.
 
-    `status` says whether the path went all the way; after a limit or Ctrl-C, `range_` says how far
-    it came. `iterations_per_equation` is the mean number of bracketing iterations; `n_resets`
-    counts degenerate places that were passed by the Newton solver; `largest_residual` is that of
-    the optimality condition on the free set, at ends of pieces.
+    `status` says whether the path was completed; after a limit or Ctrl-C, `range_` says how far it
+    was followed. `iterations_per_equation` is the mean number of bracketing iterations; `n_resets`
+    counts the degenerate points that the Newton solver passed; `largest_residual` is the largest
+    residual of the optimality condition on the free set, at the ends of pieces.
     """
 
     status: PathEnd
@@ -61,24 +63,25 @@ class PathInfo:
 
 
 class LambdaPath:
-    """The path between two values of lambda; made by `lambda_path`.
+    """The exact path between two values of lambda, returned by `lambda_path`.
 
-    Between two breakpoints the free a are rational functions of lambda (few poles), which are kept;
-    every method is exact at any lambda of the range, not only at breakpoints. Where rounding hides
-    the path (see `gaps_`), `at` and `predict` solve, and a curve is interpolated.
+    Between two breakpoints, the free a are rational functions of lambda with few poles, which are
+    stored. Every method is exact at any lambda of the range, not only at breakpoints. Where
+    rounding hides the path (see `gaps_`), `at` and `predict` solve the problem, and curves are
+    interpolated.
 
     Attributes
     ----------
     breakpoints_ : array of shape (n_events,)
-        lambda of every set change, in the order of the walk; ties repeat it.
+        lambda of every set change, in the order of the walk; ties are repeated.
     events_ : structured array with fields lam, row, from, to
-        Sets by code: 0 free, 1 at zero, 2 at the bound.
+        Codes of the sets: 0 free, 1 at zero, 2 at the bound.
     range_ : (lam_from, lam_to)
-        The second is where the path ended, see `info_.status`.
+        `lam_to` is where the path ended; see `info_.status`.
     gaps_ : tuple of (low, high)
-        Ranges of lambda in which the path is not known exactly.
+        Intervals of lambda in which the path is not known exactly.
     classes_ : array of shape (2,)
-        The label of f < 0 and of f >= 0.
+        The labels predicted for f < 0 and for f >= 0.
     info_ : PathInfo
     """
 
@@ -170,16 +173,16 @@ class LambdaPath:
         return full
 
     def _exact_dual(self, lam: float) -> FloatArray:
-        """a at lambda, solved for where the path does not know it."""
-        a = self._scaled_dual(lam)
-        if any(low <= lam <= high for low, high in self.gaps_):
-            return np.asarray(self.model.solve(lam, a, tol=1e-11).a)
-        return a
+        """a at lambda, polished: between its ends a piece may have fewer digits, or be no solution.
+
+        Jumps that are too short to be gaps leave values between two pieces.
+        """
+        return np.asarray(self.model.solve(lam, self._scaled_dual(lam), tol=POLISH_TOL).a)
 
     # -- evaluation
 
     def at(self, lam: float) -> Solution:
-        """The solution at any lambda of the range, polished to rounding.
+        """Return the solution at any lambda of the range, polished to rounding.
 
         Examples
         --------
@@ -190,15 +193,15 @@ class LambdaPath:
         >>> certify(solution.problem, solution.beta).is_optimal(1e-9)
         True
         """
-        result = self.model.solve(lam, self._scaled_dual(lam), tol=1e-11)
+        result = self.model.solve(lam, self._scaled_dual(lam), tol=POLISH_TOL)
         return self.model.as_solution(lam, result)
 
     def sets_at(self, lam: float) -> NDArray[np.int8]:
-        """The set of every row: 0 free, 1 at zero, 2 at the bound."""
+        """Return the set of every row: 0 free, 1 at zero, 2 at the bound."""
         return self.sides_of(self._find_piece(lam))
 
     def decision_function(self, X: Any, lam: float) -> FloatArray:
-        """f at the rows of X, for one lambda."""
+        """Decision values f at the rows of X, for one lambda."""
         beta = self.model.scale * self._exact_dual(lam) / lam
         support = np.flatnonzero(beta)
         X = as_rows(X)
@@ -216,7 +219,7 @@ class LambdaPath:
         return check_decision_values(values, self.model.view.kernel)
 
     def predict(self, X: Any, lam: float) -> NDArray[Any]:
-        """Class labels of the rows of X, for one lambda."""
+        """Predict the class labels of the rows of X, for one lambda."""
         labels: NDArray[Any] = self.classes_[(self.decision_function(X, lam) >= 0.0).astype(int)]
         return labels
 
@@ -229,7 +232,7 @@ class LambdaPath:
     def validate(
         self, X: Any, y: ArrayLike, metric: str = "error", sample_weight: ArrayLike | None = None
     ) -> ValidationCurve | AnalyticCurve:
-        """The exact curve of a score over lambda, with its exact minimiser.
+        """Compute the exact curve of a score over lambda and its exact minimiser.
 
         Parameters
         ----------
@@ -237,10 +240,10 @@ class LambdaPath:
             For a precomputed kernel, its values against the training rows.
         y : array of shape (n,)
         metric : {"error", "squared"}
-            The share of wrong labels, constant between the lambdas at which one changes; or the
-            mean of (f - y)^2 with y = +-1, analytic between breakpoints.
+            "error" is the fraction of wrong labels, which is piecewise constant; "squared" is the
+            mean of (f - y)^2 with y = +-1, which is analytic between breakpoints.
         sample_weight : array of shape (n,) or None
-            What each row counts.
+            Weights of the rows.
 
         Examples
         --------
@@ -284,7 +287,7 @@ class LambdaPath:
 
     @classmethod
     def load(cls, path: str | PathLike[str] | IO[bytes], problem: Problem) -> LambdaPath:
-        """Read a path back; `problem` is that of the same data (`estimator.to_problem(X, y)`).
+        """Load a saved path; `problem` is that of the same data (`estimator.to_problem(X, y)`).
 
         Examples
         --------
@@ -301,7 +304,7 @@ class LambdaPath:
         return cls(model, classes, stored)
 
     def plot(self, ax: Any = None) -> Any:
-        """Sizes of the three sets along lambda; returns the matplotlib axes."""
+        """Plot the sizes of the three sets along lambda; return the matplotlib axes."""
         return plot_set_sizes(self, ax)
 
 
@@ -319,7 +322,7 @@ def new_axes(ax: Any) -> Any:
 
 
 def plot_set_sizes(path: Any, ax: Any) -> Any:
-    """How many rows are free, at zero and at the bound, along lambda."""
+    """Plot how many rows are free, at zero and at the bound, along lambda."""
     ax = new_axes(ax)
     sides = path.sides_of(0)
     sizes = np.zeros((len(path.events_) + 1, 3), dtype=int)

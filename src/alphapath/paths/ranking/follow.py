@@ -1,9 +1,8 @@
 """Exact paths of ranking models: between two weightings of their pairs, or along C.
 
 The walk is that of weights.py, with pairs for instances and scores kept on the rows of the data
-(cpp/src/ranking/pair_walker.hpp; M. Karasuyama, section 4.5.2). It is exact however many
-pairs there are:
-a step costs what the rows, the features and the margin set cost.
+(cpp/src/ranking/pair_walker.hpp; M. Karasuyama, section 4.5.2). It is exact for
+any number of pairs: the cost of a step depends on the rows, the features and the margin set.
 """
 
 from __future__ import annotations
@@ -38,16 +37,16 @@ def rank_weight_path(
     c_old: str | ArrayLike = "uniform",
     c_new: str | ArrayLike = "gain",
 ) -> RankPath:
-    """The exact ranking model for all weights of pairs between `c_old` (t = 0) and `c_new` (t = 1).
+    """Compute the exact ranking model for all pair weights from `c_old` (t = 0) to `c_new` (t = 1).
 
     Parameters
     ----------
     estimator : RankSVM
-        Not changed; its C multiplies named weights.
+        The model, which is not changed. Its C multiplies named weights.
     X, y, qid, group
         As in `RankSVM.fit`.
     c_old, c_new : {"uniform", "gain"} or array of shape (n_pairs,)
-        Weights of the pairs, in the order of `RankSVM.pairs_of`; "uniform" is C for all of them,
+        Weights of the pairs, in the order of `RankSVM.pairs_of`. "uniform" is C for all pairs, and
         "gain" is C (2^y_i - 2^y_j).
 
     Returns
@@ -83,7 +82,7 @@ def rank_c_path(
     qid: ArrayLike | None = None,
     group: ArrayLike | None = None,
 ) -> RankPath:
-    """The exact ranking model for every C in [C_min, C_max]; t is C.
+    """Compute the exact ranking model for every C in [C_min, C_max]; t is C.
 
     Examples
     --------
@@ -116,7 +115,7 @@ def _fit_at(estimator: Any, X: Any, y: Any, qid: Any, group: Any) -> Any:
 def _follow(
     problem: Problem, c0: FloatArray, dc: FloatArray, stops: list[float], name: str
 ) -> RankPath:
-    """The walk over the stops; where a stretch can not be walked, the solver bridges it."""
+    """Walk over the stops; where a stretch cannot be walked, the solver bridges it."""
     native = pairs.native_pairs(pairs.require_pairs(problem))
     walker = _core.PairWalker(native)
     gaps: list[tuple[float, float]] = []

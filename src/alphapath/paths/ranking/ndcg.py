@@ -1,10 +1,10 @@
-"""NDCG@k: of scores, and exactly along a path, where it changes only where two scores cross.
+"""NDCG@k of scores, and exactly along a path, where it changes only where two scores cross.
 
-Gains are exponential, 2^y - 1, as LETOR and most ranking work have them; discounts are
-1 / log2(position + 1). So the numbers are those of scikit-learn's ndcg_score(2**y - 1, scores):
-equal scores share their mean gain, and a query without a relevant row counts as 0. Scores are equal
-where they differ by no more than 1e-9 of the largest one of their query, so that rounding ranks
-no row; `ndcg`, the curves of paths and `RankSVM.score` have this rule in common.
+Gains are exponential, 2^y - 1, as in LETOR and most work on ranking; discounts are
+1 / log2(position + 1). The values therefore agree with scikit-learn's ndcg_score(2**y - 1, scores):
+equal scores share their mean gain, and a query without a relevant row counts as 0. Scores are
+considered equal if they differ by no more than 1e-9 of the largest score of their query, so that
+rounding never ranks rows; `ndcg`, the curves of paths and `RankSVM.score` share this rule.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Queries:
     Parameters
     ----------
     order : int array of shape (n,)
-        Rows by query, those of a query in their own order.
+        Indices of the rows, sorted by query; the rows of a query keep their order.
     first_row : int array of shape (n_queries + 1,)
-        Where each query begins in that order; last, n.
+        Start of each query in that order, followed by n.
     """
 
     order: IntArray
@@ -46,10 +46,10 @@ class Queries:
 
 
 def read_queries(n: int, qid: ArrayLike | None = None, group: ArrayLike | None = None) -> Queries:
-    """The queries of n rows, by a label for each row or by sizes; neither: all are of one query.
+    """The queries of n rows, from row labels or sizes; without either, all rows form one query.
 
-    Rows of a query need not be side by side where `qid` labels them; `group` are the sizes of
-    queries that follow one another, as LightGBM and XGBoost take them.
+    With `qid`, the rows of a query need not be contiguous; `group` holds the sizes of consecutive
+    queries, as in LightGBM and XGBoost.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def read_queries(n: int, qid: ArrayLike | None = None, group: ArrayLike | None =
     [0, 1, 4]
     """
     if qid is not None and group is not None:
-        raise ValueError("Both qid and group were given; the queries are told by one of them.")
+        raise ValueError("Both qid and group were given; pass only one of them.")
     if group is not None:
         sizes = np.asarray(group)
         if sizes.ndim != 1 or not np.issubdtype(sizes.dtype, np.integer):
@@ -90,7 +90,7 @@ def read_queries(n: int, qid: ArrayLike | None = None, group: ArrayLike | None =
 
 
 def check_relevance(y: ArrayLike, n: int) -> FloatArray:
-    """Finite numbers, one a row, none so large that 2^y is out of range."""
+    """Finite numbers, one per row, none so large that 2^y is out of range."""
     relevance = np.asarray(y, dtype=np.float64)
     if relevance.shape != (n,):
         raise ValueError(f"y has shape {relevance.shape}; there must be one number for {n} rows.")
@@ -120,15 +120,15 @@ def ndcg(
     y : array of shape (n,)
         Relevance; higher is better.
     scores : array of shape (n,)
-        Those that differ by at most 1e-9 of the largest of their query share their mean gain.
+        Scores that differ by at most 1e-9 of the largest of their query share their mean gain.
     qid : array of shape (n,) or None
-        The query of each row; None (and no `group`): all rows are of one.
+        The query of each row. Without `qid` and `group`, all rows belong to one query.
     k : int or None
-        Positions that count; None for all.
+        Number of positions that count; None for all.
     group : list of int or None
-        Sizes of queries that follow one another, in place of `qid`.
+        Sizes of consecutive queries, instead of `qid`.
     sample_weight : array of shape (n,) or None
-        A query counts by the mean weight of its rows.
+        Each query is weighted by the mean weight of its rows.
 
     Examples
     --------
@@ -184,10 +184,10 @@ def _dcg(gains: FloatArray, scores: FloatArray, discount: FloatArray) -> float:
 
 
 class NdcgCurve(ValidationCurve):
-    """NDCG@k over t, piecewise constant; the best is the highest.
+    """NDCG@k over t, which is piecewise constant; the best value is the highest.
 
-    Rows whose scores are equal over a stretch share their mean gain there, as in `ndcg`; of scores
-    that only cross, the one t at which they meet is passed over.
+    Rows whose scores are equal on an interval share their mean gain there, as in `ndcg`; where two
+    scores only cross, the single t at which they meet is ignored.
 
     Examples
     --------
@@ -197,13 +197,13 @@ class NdcgCurve(ValidationCurve):
 
     @property
     def best(self) -> tuple[float, float]:
-        """(t, NDCG) of the maximum: the middle of the widest interval that has it."""
+        """(t, NDCG) at the maximum, in the middle of the widest maximising interval."""
         t, value = self._turned.best
         return t, -value
 
     @property
     def best_ranges(self) -> list[tuple[float, float]]:
-        """Where the NDCG has its maximum."""
+        """The intervals on which the NDCG attains its maximum."""
         return self._turned.best_ranges
 
     @property
@@ -214,7 +214,7 @@ class NdcgCurve(ValidationCurve):
         )
 
     def plot(self, ax: Any = None) -> Any:
-        """The curve as steps, by matplotlib."""
+        """Plot the curve as steps with matplotlib."""
         import matplotlib.pyplot as plt
 
         if ax is None:
@@ -236,7 +236,7 @@ class NdcgRecorder:
         self._changes: list[tuple[FloatArray, IntArray, FloatArray]] = []
 
     def add(self, times: FloatArray, values: FloatArray) -> None:
-        """Scores at the times, one row each, one column a row of data in its own order."""
+        """Add the scores at some times: one row per time, one column per row of the data."""
         self._changes.append(
             self._walk.run(times, np.ascontiguousarray(values[:, self.queries.order]))
         )

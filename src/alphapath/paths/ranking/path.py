@@ -23,10 +23,11 @@ from .ndcg import NdcgCurve, NdcgRecorder, check_relevance, read_queries
 
 @dataclass(frozen=True, eq=False)
 class RankPath(Path):
-    """The exact ranking model on [start, end]; instances of the base class are pairs here.
+    """The exact ranking model on [start, end]; the instances of the base class are pairs here.
 
-    `at(t)`, `beta_at(t)`, `sets_at(t)` speak of pairs, `decision_function(X, t)` gives scores,
-    `validate(X, y, qid)` the exact curve of NDCG@k. Made by `rank_weight_path` and `rank_c_path`.
+    `at(t)`, `beta_at(t)` and `sets_at(t)` refer to pairs, `decision_function(X, t)` returns scores
+    and `validate(X, y, qid)` the exact curve of NDCG@k. `rank_weight_path` and `rank_c_path` return
+    such paths.
 
     Examples
     --------
@@ -39,7 +40,7 @@ class RankPath(Path):
         return pairs.require_pairs(self.problem)
 
     def at(self, t: float) -> Solution:
-        """The exact solution at t, with its gradient on all pairs."""
+        """Return the exact solution at t, with its gradient on all pairs."""
         self._check(t)
         problem = replace(self.problem, weights=self.weights_at(t))
         if any(low < t < high for low, high in self.gaps):
@@ -63,11 +64,11 @@ class RankPath(Path):
         return replace(better, info=replace(better.info, status=status))
 
     def decision_function(self, X: Any, t: float) -> FloatArray:
-        """Scores of the rows of X by the model at t."""
+        """Return the scores of the rows of X by the model at t."""
         return self.scores_of(as_rows(X), self.beta_at(t))
 
     def scores_of(self, X: Any, beta: FloatArray) -> FloatArray:
-        """Scores of the rows of X by the model with this beta."""
+        """Return the scores of the rows of X by the model with this beta."""
         alpha = self.pairs.aggregate(beta)
         if self.pairs.is_linear:
             return np.asarray(X @ (self.pairs._X.T @ alpha))
@@ -83,14 +84,14 @@ class RankPath(Path):
         group: ArrayLike | None = None,
         k: int | None = 10,
     ) -> NdcgCurve:
-        """The exact curve of NDCG@k over t, with its exact maximiser.
+        """Compute the exact curve of NDCG@k over t and its exact maximiser.
 
         Parameters
         ----------
         X, y : validation rows and their relevance
         qid, group : the queries of these rows, as in `RankSVM.fit`
         k : int or None
-            Positions that count; None for all.
+            Number of positions that count; None for all.
         """
         X = as_rows(X)
         n = X.shape[0]
@@ -102,7 +103,7 @@ class RankPath(Path):
         return recorder.curve(self.end, self.name)
 
     def values_on(self, X: Any) -> tuple[FloatArray, FloatArray]:
-        """Scores at the start and at the end of every piece: two arrays (n_pieces, n_rows)."""
+        """Return the scores at the start and end of every piece: two arrays (n_pieces, n_rows)."""
         blocks = [values[bool(block.start) :] for block, values in self.value_blocks(X)]
         values = np.concatenate(blocks)
         return values[:-1], values[1:]
@@ -183,9 +184,9 @@ class RankPath(Path):
         return sp.csr_array((values, (rows, columns)), shape=(n_rows, view.instances.n))
 
     def plot(self, instances: Any = None, ax: Any = None) -> Any:
-        """Weights of the features over t for a linear model, else scores of the first rows.
+        """Plot the feature weights over t for a linear model, else the scores of the first rows.
 
-        `instances` are the features (or rows) to draw; by default up to 30.
+        `instances` are the features (or rows) to draw; by default, up to 30.
         """
         import matplotlib.pyplot as plt
 

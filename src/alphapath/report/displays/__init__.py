@@ -1,1 +1,1 @@
-"""Pictures by matplotlib, with the interface of scikit-learn's displays."""
+"""Plots by matplotlib, with the interface of scikit-learn's displays."""

@@ -20,14 +20,14 @@ MAX_NAMED = 12
 
 
 class CoefficientPathDisplay:
-    """What moves while C (or a weight path's t) does: one line a coefficient or a dual.
+    """Coefficients or duals along C (or along t of a weight path), one line each.
 
-    For a linear kernel the lines are the coefficients w_j. For any other they are the duals as
-    shares of their weight, beta_i / c_i between -1 and 1: a flat line at an end is a row at its
-    bound, one at 0 no support vector, and what lies between is the margin set. Ticks at the lower
-    edge are the breakpoints, where the margin set changes.
+    For a linear kernel, the lines are the coefficients w_j. For other kernels, they are the duals
+    relative to their weights, beta_i / c_i between -1 and 1: a line at -1 or 1 is a bounded support
+    vector, a line at 0 is not a support vector, and lines in between form the margin set. Ticks at
+    the lower edge mark the breakpoints, where the margin set changes.
 
-    Make it by `from_estimator` or `from_path`.
+    Use `from_estimator` or `from_path` to create a display.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class CoefficientPathDisplay:
     values : array of shape (n_points, n_lines)
     breakpoints : array
     names : sequence of str
-        One a line.
+        One name per line.
     x_label, y_label : str
 
     Attributes
@@ -84,7 +84,7 @@ class CoefficientPathDisplay:
         max_lines: int = 30,
         ax: Any = None,
     ) -> CoefficientPathDisplay:
-        """Follow C and draw: coefficients where the kernel is linear, duals otherwise.
+        """Follow C and draw the coefficients of a linear kernel, or the duals of another.
 
         Parameters
         ----------
@@ -92,9 +92,9 @@ class CoefficientPathDisplay:
         X, y : as for its `fit`
         C_min, C_max : float
         feature_names : sequence of str, default=None
-            By default the names of the columns, or x0, x1, ...
+            By default, the names of the columns, or x0, x1, ...
         max_lines : int, default=30
-            Of more, those that move most are drawn.
+            If there are more lines, those that change most are drawn.
         ax : matplotlib Axes, default=None
         """
         path = c_path(estimator, X, y, C_min, C_max)
@@ -114,14 +114,14 @@ class CoefficientPathDisplay:
         max_lines: int = 30,
         ax: Any = None,
     ) -> CoefficientPathDisplay:
-        """Draw a path of `c_path` or `weight_path`.
+        """Draw a path returned by `c_path` or `weight_path`.
 
         Parameters
         ----------
         path : Path
         X : array of shape (n, n_features), default=None
-            The rows the path was made from, where the kernel is linear: coefficients are drawn.
-            Without them duals are.
+            The training rows of a path with a linear kernel, to draw coefficients. Without them,
+            duals are drawn.
         feature_names, max_lines, ax
             As in `from_estimator`.
         """
@@ -144,7 +144,7 @@ class CoefficientPathDisplay:
         return cls(t, values[:, order], breakpoints, own, path.name, y_label).plot(ax)
 
     def plot(self, ax: Any = None) -> CoefficientPathDisplay:
-        """Draw into `ax`, or a figure of its own."""
+        """Draw into `ax`, or into a new figure."""
         plt = import_pyplot()
         if ax is None:
             _, ax = plt.subplots(figsize=(6.8, 4.2), layout="constrained")

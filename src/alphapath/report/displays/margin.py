@@ -1,4 +1,4 @@
-"""MarginDisplay: the decision function of a two-class SVM in the plane, and who holds it up."""
+"""MarginDisplay: the decision function of a two-class SVM in the plane, with support vectors."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ CLASS_COLOURS, CLASS_MARKS = ("#3b528b", "#d95f0e"), ("o", "s")
 class MarginDisplay:
     """Decision boundary (solid), margins (dashed), rows by class, and the support vectors.
 
-    A support vector on its margin has a ring; one inside the margin or on the wrong side, where the
-    dual is at its bound, has a ring and a cross.
+    A support vector on its margin is marked by a ring. A bounded support vector, inside the margin
+    or on the wrong side, is marked by a ring and a cross.
 
-    Make it by `from_estimator`.
+    Use `from_estimator` to create a display.
 
     Parameters
     ----------
@@ -76,12 +76,12 @@ class MarginDisplay:
         Parameters
         ----------
         estimator : SVC
-            Of this library or of scikit-learn, perhaps as the last step of a fitted Pipeline; the
-            plane is that of X, before preprocessing.
+            From this library or scikit-learn, possibly as the last step of a fitted Pipeline. The
+            plane is that of X before preprocessing.
         X : array of shape (n, 2)
         y : array of shape (n,)
         resolution : int, default=120
-            Points of the grid along each axis.
+            Number of grid points along each axis.
         ax : matplotlib Axes, default=None
         """
         rows = np.asarray(X, dtype=float)
@@ -119,7 +119,7 @@ class MarginDisplay:
         return display.plot(ax)
 
     def plot(self, ax: Any = None) -> MarginDisplay:
-        """Draw into `ax`, or a figure of its own."""
+        """Draw into `ax`, or into a new figure."""
         plt = import_pyplot()
         if ax is None:
             _, ax = plt.subplots(figsize=(6.4, 5.0), layout="constrained")

@@ -1,4 +1,4 @@
-"""SearchDisplay: the scores of a search over two parameters, with what to choose from them."""
+"""SearchDisplay: the scores of a search over two parameters, with the candidates to choose."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ CURVE = "#3b528b"
 class SearchDisplay:
     """Heat map of the test score over C and gamma, and the best score along each of them.
 
-    A star marks the best cell, a ring the simplest within one standard error of it
-    (`one_standard_error`); a white line encloses all cells within that error. The curves show, for
+    A star marks the best cell, and a ring the simplest cell within one standard error of it
+    (`one_standard_error`). A white line encloses all cells within that error. The curves show, for
     each value of one parameter, the best score over the others with its standard error.
 
-    Make it by `from_estimator` or `from_cv_results`.
+    Use `from_estimator` or `from_cv_results` to create a display.
 
     Parameters
     ----------
     grid : ScoreGrid
-        The laid out scores.
+        The scores on the grid.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
         The heat map (the curve, for a search over one parameter).
     axes_ : dict of matplotlib Axes
-        All that were drawn: "map", "x" and "y", and "bar" for the colours.
+        All axes that were drawn: "map", "x", "y" and "bar" (the colour bar).
     figure_ : matplotlib Figure
 
     Examples
@@ -54,7 +54,7 @@ class SearchDisplay:
     def from_estimator(cls, search: Any, **options: Any) -> SearchDisplay:
         """Draw a fitted search: SVMSearchCV, GridSearchCV or another with `cv_results_`.
 
-        `options` are those of `from_cv_results`.
+        `options` are passed to `from_cv_results`.
         """
         if not hasattr(search, "cv_results_"):
             raise ValueError(
@@ -80,25 +80,25 @@ class SearchDisplay:
         ----------
         cv_results : dict
         metric : str, default="score"
-            The scorer, where the search has several.
+            The scorer, if the search has several.
         x, y : str, default=None
-            Parameters for the columns and the rows; by default C and gamma where they vary.
+            Parameters for the columns and the rows; by default, C and gamma if they vary.
         ax : matplotlib Axes, default=None
         **options
-            Those of `plot`.
+            Passed to `plot`.
         """
         return cls(ScoreGrid.from_cv_results(cv_results, metric, x, y)).plot(ax, **options)
 
     def plot(self, ax: Any = None, *, curves: bool = True, cmap: str = "viridis") -> SearchDisplay:
-        """Draw into `ax`, or a figure of its own.
+        """Draw into `ax`, or into a new figure.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
         curves : bool, default=True
-            Whether the best score along each parameter is drawn at the edges of the map.
+            Whether to draw the best score along each parameter at the edges of the map.
         cmap : str, default="viridis"
-            The colours of the map.
+            Colour map.
         """
         plt = import_pyplot()
         is_map = self.grid.y is not None

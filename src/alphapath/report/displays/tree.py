@@ -1,4 +1,4 @@
-"""GridTreeDisplay and GapDisplay: the walk over a one-class grid, and the gap of one solve."""
+"""GridTreeDisplay and GapDisplay: the tree over a one-class grid, and the gap of one solve."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ ROOT_COLOUR = "#000000"
 
 
 class GridTreeDisplay:
-    """The tree over a grid of kernel widths and C: from which solution each node began.
+    """The tree over a grid of kernel widths and C, which shows the parent of each node.
 
-    Arrows lead from a node to those begun from it, coloured by what they change; a square begins
-    from nothing. The area of a node is the logarithm of its iterations. Bars beside it count the
-    edges by orientation.
+    Arrows lead from a node to the nodes warm-started from it, coloured by the parameter they
+    change; a square marks a cold start. The area of a node is the logarithm of its iterations. Bars
+    beside the tree count the edges by orientation.
 
-    Make it by `from_estimator`.
+    Use `from_estimator` to create a display.
 
     Parameters
     ----------
     tree : GridTree
     C_values, widths : arrays
-        Ascending C, widths from narrow to wide.
+        C in ascending order, and widths from narrow to wide.
     n_iter : array of shape (n_widths * n_C,) or None
     name : str
-        Of the widths.
+        Name of the width parameter.
 
     Attributes
     ----------
@@ -91,13 +91,13 @@ class GridTreeDisplay:
 
     @property
     def orientations(self) -> Counter[str]:
-        """How many edges go which way, cold starts left out."""
+        """The number of edges by orientation, excluding cold starts."""
         counts = self.tree.orientations()
         counts.pop("root", None)
         return counts
 
     def plot(self, ax: Any = None) -> GridTreeDisplay:
-        """Draw into `ax` (the tree alone), or a figure of its own with the bars beside."""
+        """Draw the tree into `ax`, or the tree and the bars into a new figure."""
         plt = import_pyplot()
         self.axes_: dict[str, Any] = {}
         if ax is None:
@@ -162,7 +162,7 @@ class GridTreeDisplay:
 class GapDisplay:
     """The feasibility gap over the iterations of MaxMinOver, with the bound 1 / sqrt(t).
 
-    Make it by `from_estimator`.
+    Use `from_estimator` to create a display.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ class GapDisplay:
         return cls(trace, model.gap_tol).plot(ax)
 
     def plot(self, ax: Any = None) -> GapDisplay:
-        """Draw into `ax`, or a figure of its own."""
+        """Draw into `ax`, or into a new figure."""
         plt = import_pyplot()
         if ax is None:
             _, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")

@@ -1,4 +1,4 @@
-"""ValidationPathDisplay: the validation score for every C, its minimum, the spread of the folds."""
+"""ValidationPathDisplay: validation score for every C, its minimum and the spread of folds."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ SCORE_NAMES = {"error": "error rate", "squared": "mean squared error"}
 class ValidationPathDisplay:
     """The exact validation score over all C (or lambda, or t), with its exact minimiser.
 
-    An error rate is drawn as the step function it is, a squared error as its quadratic pieces. With
-    folds, a band shows the standard error of their mean; a star marks the minimum, a ring the
-    strongest regularization (the smallest C, the largest lambda) within one standard error of it.
+    An error rate is drawn as a step function, a squared error by its quadratic pieces. With folds,
+    a band shows the standard error of their mean. A star marks the minimum, and a ring the
+    strongest regularization (the smallest C or the largest lambda) within one standard error of it.
 
-    Make it by `from_estimator`, `from_cross_validation` or `from_path`.
+    Use `from_estimator`, `from_cross_validation` or `from_path` to create a display.
 
     Parameters
     ----------
     curve : ValidationCurve
-        The mean over the folds, or the one curve there is.
+        The mean over the folds, or a single curve.
     fold_curves : sequence of ValidationCurve, default=()
-        Over the same range.
+        The curves of the folds, over the same range.
 
     Attributes
     ----------
     best : tuple of (float, float)
-        Where the curve is least, and its value there.
+        The minimiser of the curve and its minimum.
     simplest : tuple of (float, float) or None
         The strongest regularization within one standard error of the best; None without folds.
     ax_ : matplotlib Axes
@@ -74,7 +74,7 @@ class ValidationPathDisplay:
         X, y : as for its `fit`
         ax : matplotlib Axes, default=None
         **options
-            Those of `cross_validate_path`: cv, C_min, C_max, ...
+            Passed to `cross_validate_path`: cv, C_min, C_max, ...
         """
         from ...model_selection import cross_validate_path
 
@@ -84,14 +84,14 @@ class ValidationPathDisplay:
     def from_cross_validation(
         cls, result: Any, *, ax: Any = None, **options: Any
     ) -> ValidationPathDisplay:
-        """Draw what `cross_validate_path` returned.
+        """Draw the result of `cross_validate_path`.
 
         Parameters
         ----------
         result : PathValidation or LambdaCVResult
         ax : matplotlib Axes, default=None
         **options
-            Those of `plot`.
+            Passed to `plot`.
         """
         if not hasattr(result, "fold_curves"):
             raise TypeError(
@@ -117,14 +117,14 @@ class ValidationPathDisplay:
         Parameters
         ----------
         path : Path
-            Of `c_path` or `weight_path`.
+            A path returned by `c_path` or `weight_path`.
         X, y : validation rows and their targets (+-1, or numbers)
         metric : {"error", "squared", "absolute"} or None, default=None
-            None stands for the path's own: "error", and "squared" in regression.
+            None stands for the default of the path: "error", or "squared" in regression.
         sample_weight : array, default=None
         ax : matplotlib Axes, default=None
         **options
-            Those of `plot`.
+            Passed to `plot`.
         """
         asked = {} if metric is None else {"metric": metric}
         curve = path.validate(X, y, **asked, sample_weight=sample_weight)
@@ -136,7 +136,7 @@ class ValidationPathDisplay:
 
     @property
     def is_logarithmic(self) -> bool:
-        """Whether the axis can be, and should be: C and lambda are scales."""
+        """Whether the axis should be logarithmic, as for C and lambda."""
         return bool(self.curve.starts[0] > 0.0)
 
     def standard_error(self, t: Any) -> FloatArray:
@@ -162,10 +162,11 @@ class ValidationPathDisplay:
         return float(times[k]), float(mean[k])
 
     def table(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """(t, mean, standard error): what is drawn.
+        """(t, mean, standard error), the points that are drawn.
 
-        For a step function the beginnings of all steps of all folds: each value holds until the
-        next t, the last until the end of the range. For a squared error also points between.
+        For a step function, t holds the starts of all steps of all folds: each value holds until
+        the next t, the last one until the end of the range. For a squared error, there are also
+        points in between.
         """
         curves = (self.curve, *self.fold_curves)
         t = np.unique(np.concatenate([curve.starts for curve in curves]))
@@ -176,13 +177,13 @@ class ValidationPathDisplay:
         return t, self.curve(t), self.standard_error(t)
 
     def plot(self, ax: Any = None, *, folds: bool = False) -> ValidationPathDisplay:
-        """Draw into `ax`, or a figure of its own.
+        """Draw into `ax`, or into a new figure.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
         folds : bool, default=False
-            Whether the curve of every fold is drawn too.
+            Whether to draw the curve of every fold too.
         """
         plt = import_pyplot()
         if ax is None:

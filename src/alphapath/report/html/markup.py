@@ -1,6 +1,6 @@
 """Markup in which every value is escaped: the one place that writes tags.
 
-A report shows texts from files that anybody may have written. So a page is built of `Markup`, which
+A report shows texts from untrusted files. So a page is built of `Markup`, which
 only the functions here make, and text becomes part of it by being escaped.
 """
 

@@ -1,4 +1,4 @@
-"""The report of a search: one HTML file that needs nothing else, not even a network."""
+"""The report of a search: one self-contained HTML file that needs no network."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from .time import time_spent
 
 #: Candidates in the first table; all are in the second.
 N_TOP = 10
-#: What a search of ours says of a candidate besides scores, and what it is called.
+#: Columns that alphapath searches add to the scores of a candidate, and their titles.
 COLUMNS = {
     "n_iter": "iterations",
     "seed": "began from",
@@ -52,7 +52,7 @@ COLUMNS = {
 
 
 def write_report(search: Any, path: str | PathLike[str], **options: Any) -> Path:
-    """Write the report of a fitted search, or of a journal; `options` are those of `record_search`.
+    """Write the report of a fitted search or a journal; `options` are as in `record_search`.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def write_report(search: Any, path: str | PathLike[str], **options: Any) -> Path
     """
     target = Path(path)
     if isinstance(search, str | PathLike) and target.exists() and target.samefile(search):
-        raise ValueError(f"{target} is the journal itself; give another name for the report.")
+        raise ValueError(f"{target} is the journal itself; choose another name for the report.")
     write_file(target, render(record_search(search, **options)))
     return target
 
@@ -235,7 +235,7 @@ def candidates(record: Mapping[str, Any]) -> Section:
     extra = [key for key in COLUMNS if key in results]
     std = results[f"std_test_{record['metric']}"]
     names = (COLUMNS[key] for key in extra)
-    head = ("candidate", "mean score", "standard deviation", "time a fold", *names)
+    head = ("candidate", "mean score", "standard deviation", "time per fold", *names)
 
     def row(i: int) -> list[str]:
         cells = [params_text(results["params"][i]), number(mean[i]), number(std[i])]
@@ -261,6 +261,6 @@ def details(record: Mapping[str, Any]) -> Section:
     if record.get("files"):
         parts += [element("h3", "Files"), facts_table(list(record["files"].items()))]
     if record.get("trees"):
-        title = "The plan as a tree: what was begun from what"
+        title = "The plan as a tree of warm starts"
         parts.append(fold_out(title, plan_tree(record["trees"])))
     return Section("how", "How it was done", join(parts))

@@ -25,8 +25,8 @@ def plan_tree(trees: Sequence[Mapping[str, Any]]) -> Markup:
     work = [step["work"] or 0.0 for tree in shown for step in tree["steps"]]
     top = math.log1p(max(work, default=0.0)) or 1.0
     note = (
-        "Each solve begins from the one its arrow comes from. The colour at its left is its "
-        "counted work, from dark (little) to light, on a logarithmic scale."
+        "Each solve is warm-started from the one its arrow comes from. The colour at its left is "
+        "its counted work, from dark (little) to light, on a logarithmic scale."
     )
     kernels: dict[str, list[Mapping[str, Any]]] = {}
     for tree in shown:

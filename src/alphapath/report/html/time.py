@@ -7,22 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ...seeds import REGISTRY
 from ..record import results_of
 from ..score_grid import ScoreGrid
 from . import svg
 from .markup import Markup, element, join
 from .parts import Section, cell_texts, figure, fold_out, grid_table, n_splits, seconds_text, table
-
-#: What a cell began from, in words; "keep+lift" is some folds by one and some by the other.
-SEED_WORDS = {
-    "cold": "from zero",
-    "keep": "the solution of the last C, as it is",
-    "lift": "rows at the bound go to the new bound",
-    "scale": "the solution of the last C, times the ratio of both C",
-    "climb": "through smaller C, where a start from zero goes on for long",
-    "greedy": "the solution of another fold, repaired",
-    "not run": "not reached",
-}
 
 
 def time_spent(record: Mapping[str, Any], grid: ScoreGrid) -> Section:
@@ -51,7 +41,7 @@ def time_spent(record: Mapping[str, Any], grid: ScoreGrid) -> Section:
 
 
 def saved(record: Mapping[str, Any]) -> Markup:
-    """The iterations against those of a search that begins every cell from zero, as two bars."""
+    """Compare the iterations with those of a search with only cold starts, as two bars."""
     cold = float(record["n_iter_cold"])
     warm = float(np.nansum(results_of(record)["n_iter"]))
     share = 100 * (1 - warm / cold)
@@ -73,7 +63,7 @@ def saved(record: Mapping[str, Any]) -> Markup:
 
 
 def by_seed(results: Mapping[str, Any], n_folds: int) -> Markup:
-    """How much each way to begin cost."""
+    """The cost of each way to start."""
     found: dict[str, list[float]] = {}
     for seed, n_iter, seconds in zip(
         results["seed"], results["n_iter"], results["mean_fit_time"], strict=True
@@ -91,6 +81,9 @@ def by_seed(results: Mapping[str, Any], n_folds: int) -> Markup:
 
 
 def seed_words(seed: str) -> str:
+    """What a cell began from; "keep+lift" is some folds by one and some by the other."""
+    if seed == "not run":
+        return "not reached"
     if "+" in seed:
         return "some folds by one, some by the other"
-    return SEED_WORDS.get(seed, "a solution that was there")
+    return REGISTRY[seed].words if seed in REGISTRY else "an existing solution"

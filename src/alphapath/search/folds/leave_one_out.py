@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...paths import Decrement
+from ...paths.incremental import Decrement
 from ...problem.box_problem import FloatArray
 from ...problem.limits import Limits
 from ...problem.solution import Solution
@@ -18,7 +18,7 @@ from .run import out_of_time, seconds_left, solve_within
 
 #: "auto" withdraws each instance and repairs by SMO, "decremental" follows the exact path; "none"
 #: begins every refit from zero.
-SEEDINGS = ("auto", "none", DECREMENTAL, *SEEDS)
+OWN_WAYS = ("auto", "none", DECREMENTAL)
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,11 @@ class Unfinished(Exception):
 
 def check_seeding(seeding: str) -> None:
     """Refuse an unknown name in one sentence."""
-    if seeding not in SEEDINGS:
+    known = (*OWN_WAYS, *SEEDS)
+    if seeding not in known:
         raise ValueError(
             f"seeding is {seeding!r}; for leave-one-out it must be one of "
-            f"{', '.join(repr(name) for name in SEEDINGS)}."
+            f"{', '.join(repr(name) for name in known)}."
         )
 
 

@@ -10,15 +10,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...problem.steps import Steps
-from ...seeds import SEEDS
+from ...seeds import REGISTRY, SEEDS
 
 BoolArray = NDArray[np.bool_]
 
 #: The parent of a fold that begins from the solution on all data, or from nothing.
 FULL, COLD = -1, -2
-
-#: Seeds that remove instances, and so begin from the solution on all data.
-FROM_FULL = frozenset({"avg", "top", "greedy", "decremental"})
 
 #: No seed: each fold follows the exact path from the solution on all data (alphapath.paths).
 DECREMENTAL = "decremental"
@@ -50,7 +47,7 @@ class Plan:
         """Folds (or FULL) as steps of one sequence, each with a row of weights of its own."""
         number = {h: k for k, h in enumerate(order)} | {COLD: -1}
         parents = [-1 if h == FULL else number[self.parents[h]] for h in order]
-        seeds = ["cold" if parent < 0 else "greedy" for parent in parents]
+        seeds = ["cold" if parent < 0 else self.seed for parent in parents]
         return Steps(np.arange(len(order)), np.ones(len(order)), np.array(parents), seeds)
 
 
@@ -80,7 +77,7 @@ def make_plan(
     if seeding == "none":
         return Plan("cold", dict.fromkeys(folds, COLD))
     seed = "greedy" if is_auto else seeding
-    from_full = seed in FROM_FULL
+    from_full = seed == DECREMENTAL or REGISTRY[seed].starts_from == "full"
     if is_auto and not wants_full:
         from_full = len(folds) >= MANY_FOLDS
     may_give_up = is_auto and size > FEW_INSTANCES

@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 
 from ...errors import SolverMismatch
 from ...interrupt import Stop
-from ...paths import Decrement
+from ...paths.incremental import Decrement
 from ...problem.box_problem import FloatArray, KernelView, Problem
 from ...problem.limits import Limits
 from ...problem.solution import Info, Solution, Status
 from ...problem.steps import Known, Steps
-from ...seeds import SEEDS
+from ...seeds import REGISTRY, SEEDS
 from ...solvers import SOLVERS
 from ...solvers.native import single_threaded
 from ...solvers.sequence.sequence import (
@@ -402,10 +402,15 @@ class FoldChain:
         self._lock = threading.Lock()
 
     @property
+    def _is_native(self) -> bool:
+        """Whether native code knows the seed of the plan."""
+        seed = REGISTRY.get(self.plan.seed)
+        return seed is not None and seed.is_native_for_folds
+
+    @property
     def can_run_natively(self) -> bool:
         """Whether folds that do not wait for each other can be solved in one native call."""
-        is_known = self.plan.seed in ("greedy", "cold")
-        return is_known and self.shares_kernel and is_native(self.problem_of(FULL))
+        return self._is_native and self.shares_kernel and is_native(self.problem_of(FULL))
 
     @property
     def waves(self) -> list[list[int]]:
@@ -462,7 +467,7 @@ class FoldChain:
             self.solve_full()  # before the fold's own kernel is made: there may be room for one
         problem = self.problem_of(fold)
         kernel = problem.kernel if parent == COLD else self._problem_solved(parent).kernel
-        if self.plan.seed not in ("greedy", "cold") or not is_native(problem):
+        if not self._is_native or not is_native(problem):
             self._batch[fold] = self._solve_alone(problem, self._find_solution(parent))
             return
         if kernel is not problem.kernel:
@@ -482,7 +487,7 @@ class FoldChain:
             np.arange(len(folds)),
             np.ones(len(folds)),
             np.array([number[p] for p in parents]),
-            ["cold" if p == COLD else "greedy" for p in parents],
+            ["cold" if p == COLD else self.plan.seed for p in parents],
         )
         parents_outside = [self.solve_full() if p == FULL else self._solved[p] for p in outside]
         known = [Known.of(solution) for solution in parents_outside]

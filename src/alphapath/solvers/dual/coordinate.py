@@ -1,6 +1,6 @@
 """Coordinate descent, one variable at a time: no sum constraint, no tube (epsilon = 0).
 
-`solve_ridges` solves one class with squared slacks for several C by one native call.
+`solve_ridges` solves one class with squared slacks for several C in one native call.
 """
 
 from __future__ import annotations
@@ -58,16 +58,16 @@ def solve(
 
 @dataclass(frozen=True)
 class RidgeChain:
-    """Solutions of one problem for several ridges, as arrays: a row a node.
+    """Solutions of one problem for several ridges, as arrays with one row per node.
 
     Parameters
     ----------
     problem : Problem
-        Its ridge times factors[k] is that of node k.
+        The ridge of node k is factors[k] times that of the problem.
     factors : array of shape (n_nodes,)
     beta, gradient : arrays of shape (n_nodes, n)
     nodes : list
-        status, n_iter, n_refreshes, gap and seconds of every node; shorter than asked for where an
+        status, n_iter, n_refreshes, gap and seconds of every node; shorter than requested if an
         interrupt or the time limit ended the run.
     """
 
@@ -78,7 +78,7 @@ class RidgeChain:
     nodes: list[Any]
 
     def solution(self, k: int) -> Solution:
-        """Node k as a Solution."""
+        """Return node k as a Solution."""
         node = self.nodes[k]
         counts = {
             "status": node.status,
@@ -101,9 +101,9 @@ def solve_ridges(
 ) -> RidgeChain:
     """One class with squared slacks, solved with ridge factors[k] * problem.ridge for k in turn.
 
-    Each node begins from the one before, the first from `start`, whose gradient is that of
-    `problem` itself. A factor of 1 / C makes a problem with C = 1 one with C. `max_iter` limits a
-    node, `time_limit` the chain.
+    Each node is warm-started from the previous one, the first from `start`, whose gradient is that
+    of `problem` itself. A factor of 1 / C turns a problem with C = 1 into one with C. `max_iter`
+    limits a node, `time_limit` the chain.
 
     Examples
     --------

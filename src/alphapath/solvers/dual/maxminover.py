@@ -2,7 +2,7 @@
 
     minimise  1/2 beta' (K + D) beta - sum(beta)   subject to  beta >= 0
 
-Stopped by the relative feasibility gap (primal - dual) / (primal + 1); see
+It stops by the relative feasibility gap (primal - dual) / (primal + 1); see
 cpp/src/dual/maxminover.cpp.
 """
 
@@ -20,15 +20,15 @@ from ..native import as_native, prepare_start, require_one_class, solve_options,
 
 @dataclass(frozen=True)
 class Counters:
-    """What MaxMinOver leaves behind: unscaled counters, the gap, and the gaps on the way.
+    """The state of MaxMinOver: unscaled counters, the gap, and the trace of gaps.
 
     Parameters
     ----------
     counters : array of shape (n,)
-        beta times min s; the start of a neighbouring node.
+        beta times min s, which warm-starts a neighbouring node.
     relative_gap : float
     trace : array of shape (n_evaluations, 2)
-        Steps made and the gap then.
+        Number of steps and the gap at each evaluation.
     """
 
     counters: FloatArray

@@ -2,9 +2,8 @@
 
     minimise  1/2 beta' (K + D) beta - r' beta     each beta_i between 0 and one bound
 
-Few steps, each a Cholesky factorization of the free block; see
-cpp/src/quadratic/newton.cpp. It needs
-the whole kernel matrix in double precision.
+It takes few steps, each a Cholesky factorization of the free block; see
+cpp/src/quadratic/newton.cpp. It needs the whole kernel matrix in double precision.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def solve(
 
 
 def has_room(problem: Problem) -> bool:
-    """Whether the kernel matrix is there as a whole, and its memory limit leaves room for more."""
+    """Whether the whole kernel matrix is stored and the memory limit leaves room for more."""
     view: Any = problem.kernel
     return bool(view.gram.is_full and N_MATRICES * 8 * problem.n**2 <= view.spare_bytes)
 

@@ -1,9 +1,10 @@
 """The solver of a MarginProblem that is likely to be the fastest.
 
-Newton's method, but for the hinge, and for all losses of more features than a matrix is kept for:
-the dual then takes a tenth of the time for small C and for many features, and far too long for
-large C and few features. Which it will be shows only on the way: the dual is begun, and given up
-for Newton's method as soon as it is foreseen to take longer. A free offset is not for the dual.
+This is Newton's method, except for the hinge and for losses with too many features to store a
+matrix: the dual then takes a tenth of the time for small C and for many features, and far too long
+for large C and few features. Which case applies is known only during the solve: the dual is started
+and abandoned for Newton's method as soon as it is predicted to take longer. The dual does not
+support a free offset.
 """
 
 from __future__ import annotations
@@ -54,13 +55,13 @@ def solve(
 
 
 def begins_with_dual(problem: MarginProblem) -> bool:
-    """Whether the dual may be the faster."""
+    """Whether the dual may be faster."""
     is_likely = problem.loss == "hinge" or not margin_newton.keeps_gram(problem)
     return is_likely and margin_dual.can_solve(problem)
 
 
 def count_visits(problem: MarginProblem) -> int:
-    """Visits of the dual that take as long as Newton's method; -1: it would take longer still."""
+    """Visits of the dual that take as long as Newton's method; -1 if that takes even longer."""
     if not margin_newton.keeps_gram(problem):
         return -1 if problem.loss == "hinge" else NEWTON_PASSES * problem.n
     n_values = problem.X.nnz if problem.is_sparse else problem.X.size

@@ -5,9 +5,9 @@
 over 0 <= alpha_i <= c_i, with r_i = 0 and high = 1 for the hinge. For the squared hinge r_i is
 1 / (2 c_i) and alpha_i has no upper bound; for the Huber loss r_i is 2 h / c_i and high 1 + h.
 
-Sweeps over all rows take turns with sweeps over the rows that move. A row at a bound is passed
-over only while the distance that theta has gone proves that its margin has not come to 1, so that
-nothing has to be taken back: with and without bounds the iterates are the same, bit for bit.
+Sweeps over all rows alternate with sweeps over the rows that move. A row at a bound is skipped only
+while the distance that theta has moved proves that its margin has not reached 1, so nothing has to
+be undone: with and without bounds, the iterates are bitwise the same.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ SHOWN = 1e-8
 class DualLimits:
     """Gap relative to the objective, sweeps over all rows (-1: no limit), seconds (None: none).
 
-    `max_examined` (-1: no limit) are margins computed at which to give up, or as soon as the pace
-    of the gap lets expect so many.
+    `max_examined` (-1: no limit) is the number of computed margins at which to give up, or as soon
+    as the rate of the gap predicts that many.
     """
 
     tol: float = 1e-4
@@ -52,7 +52,7 @@ def solve(
     seed: int = 0,
     rows: _core.MarginRows | None = None,
 ) -> MarginSolution:
-    """Descend from the dual variables `start`, or from 0; for no free offset.
+    """Descend from the dual variables `start`, or from 0; a free offset is not supported.
 
     Parameters
     ----------
@@ -61,11 +61,11 @@ def solve(
         0 <= alpha_i <= c_i, such as the `alpha` in the workspace of a solution.
     limits : DualLimits or None
     bounds : bool
-        Whether rows are passed over that are proven not to move.
+        Whether to skip rows that provably do not move.
     seed : int
         Determines the order in which rows are visited.
     rows : MarginRows or None
-        The rows of problem.X where the caller has read them.
+        The rows of problem.X, if the caller has read them.
 
     Examples
     --------
@@ -105,12 +105,12 @@ def solve(
 
 
 def can_solve(problem: MarginProblem) -> bool:
-    """Whether this is a loss of a margin, the offset penalised or absent."""
+    """Whether this is a margin loss with a penalised offset or none."""
     return problem.loss in MARGIN_LOSSES and problem.offset != "free" and problem.dropped is None
 
 
 def require_dual(problem: MarginProblem) -> None:
-    """Refuse other problems in one sentence."""
+    """Reject other problems in one sentence."""
     require_margins(problem, "dual")
     if not can_solve(problem):
         raise SolverMismatch(
@@ -120,7 +120,7 @@ def require_dual(problem: MarginProblem) -> None:
 
 
 def check_alpha(problem: MarginProblem, alpha: FloatArray) -> FloatArray:
-    """Dual variables that lie in their boxes; others are refused, never clipped."""
+    """Check that dual variables lie in their boxes; others are rejected, never clipped."""
     checked = np.ascontiguousarray(alpha, dtype=np.float64)
     if checked.shape != (problem.n,):
         raise InfeasibleStart(f"start has shape {checked.shape}; it must be ({problem.n},).")

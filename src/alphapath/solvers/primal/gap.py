@@ -1,4 +1,4 @@
-"""The quality of a model as the primal solvers report it: recomputed from all rows, in one pass.
+"""The quality of a model as reported by the primal solvers, recomputed from all rows in one pass.
 
 The bound is that of `certify_margin`. The slopes of the loss give a point of the dual; those of a
 Huber loss close to the hinge do so for the hinge, whose own slope jumps.
@@ -18,7 +18,7 @@ from .rows import make_task, native_loss
 
 @dataclass(frozen=True)
 class PointQuality:
-    """Objective, a bound on how far it is from the optimum, the gradient and decision values."""
+    """Objective, a bound on its distance from the optimum, the gradient and decision values."""
 
     objective: float
     gap: float

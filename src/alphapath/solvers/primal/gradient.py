@@ -2,13 +2,13 @@
 
     minimise  1/2 |theta|^2 + sum_i c_i loss(m_i)
 
-by fixed steps that are halved when the objective rose: section 4.2 of Guillory and Bilmes,
+by fixed steps that are halved when the objective rises: section 4.2 of Guillory and Bilmes,
 "Practical Methods for Exploiting Bounds on Change in the Margin". Loss and gradient are exact at
 every step, and most margins are not computed. As in the paper, the step is that of the mean-loss
 form of the objective, lam / 2 |theta|^2 + mean loss. It stops when the gap is within `tol` of the
 objective: the relative change, the paper's rule, is small wherever rounding has halved the step
-once more or less, far from the optimum too. The slopes of the hinge have no gap, so that there
-the change ends the descent; the status is SOLVED only where its gap is within `tol` besides.
+once more or less, far from the optimum too. The slopes of the hinge have no gap, so there
+the change ends the descent; the status is SOLVED only if its gap is also within `tol`.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ def solve(
     Parameters
     ----------
     problem : MarginProblem
-        For the losses of a margin; with the hinge this is subgradient descent.
+        A problem with a margin loss; with the hinge, this is subgradient descent.
     start : array of shape (d + 1,) or None
     tol : float
         Gap relative to the objective at which to stop; for the hinge its relative change.
     bounds : "lazy", "clusters", "sorted" or "full"
     limits : (max_iter, time_limit)
-        -1 and None: none.
+        -1 and None mean no limit.
     rows : MarginRows or None
-        The rows of problem.X where the caller has read them.
+        The rows of problem.X, if the caller has read them.
     step : float
         The first step.
     """

@@ -1,4 +1,4 @@
-"""An interior-point method on the dual of a MarginProblem: slower, and stopped by nothing.
+"""An interior-point method on the dual of a MarginProblem: slower, but not stopped by rounding.
 
     minimise  1/2 |u|^2 + 1/2 a'Qa - r'a,    u = Z'a,    0 <= a_i <= 1 (or no upper bound)
 
@@ -203,11 +203,11 @@ def solve(
     ----------
     problem : MarginProblem
     tol : float
-        Of the gap, relative to the objective.
+        Tolerance of the gap, relative to the objective.
     aim : float or None
-        The gap to go for, where rounding allows it; None: tol.
+        The gap to aim for, if rounding allows it; None means tol.
     time_limit : float or None
-        Seconds.
+        Time limit in seconds.
 
     Examples
     --------

@@ -4,8 +4,8 @@
 
 On fixed segments of the loss the objective is quadratic; the sums over all rows follow from a few
 moments that change only when a row crosses a kink, and lazy bounds say which rows may have. Up to
-MAX_GRAM features the second moments are kept as a matrix and each system is solved exactly, beyond
-by conjugate gradients over the rows on the parabola.
+MAX_GRAM features, the second moments are stored as a matrix and each system is solved exactly;
+beyond, by conjugate gradients over the rows on the parabola.
 
 A narrow Huber loss is curved for few rows only, so far from the optimum its Newton steps mean
 little: it is reached through wider ones. The hinge has no second derivative at all: it is the limit
@@ -57,7 +57,7 @@ MAX_TOGETHER = 8
 class NewtonLimits:
     """Gap relative to the objective, systems solved per C, seconds (None: no limit).
 
-    `aim` (None: tol) is the gap to go for, where rounding allows it; within `tol` is solved.
+    `aim` (None: tol) is the gap to aim for, if rounding allows it; a gap within `tol` is solved.
     """
 
     tol: float = 1e-4
@@ -72,7 +72,7 @@ class NewtonLimits:
 
 
 class NewtonPath:
-    """Solutions of one problem for one C after the other, each begun from the last.
+    """Solutions of one problem for a sequence of C, each warm-started from the previous one.
 
     Parameters
     ----------
@@ -80,9 +80,9 @@ class NewtonPath:
         The weights are those of C = 1.
     limits : NewtonLimits
     rows : MarginRows or None
-        The rows of problem.X where the caller has read them.
+        The rows of problem.X, if the caller has read them.
     gram : array of shape (D, D) or None
-        sum_i c_i x_i x_i' (lower triangle), where the caller has it.
+        sum_i c_i x_i x_i' (lower triangle), if the caller has it.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class NewtonPath:
         self._native = _core.NewtonPath(task, native_options(problem, self.limits), gram)
 
     def start_from(self, coef: FloatArray, bias: float = 0.0) -> None:
-        """Move to (coef, bias), from which the next solve begins."""
+        """Move to (coef, bias), from which the next solve starts."""
         has_bias = self.problem.offset != "none"
         theta = np.append(coef, bias) if has_bias else np.asarray(coef, dtype=np.float64)
         self._native.move_to(np.ascontiguousarray(theta))
@@ -124,7 +124,7 @@ class NewtonPath:
         return MarginSolution(problem, theta[:-1], float(theta[-1]), point.values, info)
 
     def step(self, C: float) -> tuple[Info, FloatArray, float]:
-        """The same without decision values: how the solve went, coef and bias."""
+        """The same without decision values: Info, coef and bias."""
         info, theta, _ = self._step(C, wants_values=False)
         problem = self._problem_at(C)
         if info.status is Status.STALLED and margin_interior.can_solve(problem):
@@ -219,7 +219,7 @@ class NewtonPath:
 
     def _solve_hinge(self, C: float, began: float) -> Any:
         """Huber losses of shrinking width until the gap of the hinge is within tol."""
-        # A neighbouring C needs about the same width: step back once, do not begin anew.
+        # A neighbouring C needs about the same width: step back once instead of starting again.
         self._width = min(FIRST_WIDTH, self._width / SHRINKING)
         n_iter = 0
         while True:
@@ -240,19 +240,20 @@ class NewtonPath:
 
 
 class JointPaths:
-    """Paths of several folds side by side: every move of all of them reads the data once.
+    """Paths of several folds side by side: each move of all of them reads the data once.
 
     Parameters
     ----------
     problems : list of MarginProblem
-        One a fold, at most MAX_TOGETHER, on the same X and targets; a row of weight 0 is held out,
-        of one fold at most. For the squared hinge; beyond MAX_GRAM features without a free offset.
+        One per fold, at most MAX_TOGETHER, on the same X and targets. A row of weight 0 is held
+        out, in at most one fold. The loss is the squared hinge; beyond MAX_GRAM features, a free
+        offset is not supported.
     limits : NewtonLimits
     rows : MarginRows
     grams : list of arrays
-        One a fold as for NewtonPath, or empty.
+        One per fold as for NewtonPath, or empty.
     signs_only : bool
-        Whether the signs of the decision values are enough; the values may then be old.
+        Whether the signs of the decision values suffice; the values may then be outdated.
     """
 
     def __init__(
@@ -280,7 +281,7 @@ class JointPaths:
         self._native = _core.JointPaths(tasks, options, grams)
 
     def step(self, C: float) -> tuple[list[_core.NewtonResult], FloatArray]:
-        """How each solve went, and the decision value of each row where it is held out."""
+        """The Info of each solve, and the decision value of each row where it is held out."""
         results = self._native.solve(C, self._time_limit)
         if any(result.status == Status.INTERRUPTED for result in results):
             raise KeyboardInterrupt
@@ -288,7 +289,7 @@ class JointPaths:
         return results, values
 
     def solution(self, number: int) -> tuple[FloatArray, float]:
-        """coef and bias of a path at the last C, by its number."""
+        """coef and bias of the path with this number at the last C."""
         theta: FloatArray = self._native.theta(number)
         return (theta[:-1], float(theta[-1])) if self._has_bias else (theta, 0.0)
 
@@ -320,7 +321,7 @@ class _Counted:
 
 
 def keeps_gram(problem: MarginProblem) -> bool:
-    """Whether the second moments are kept as a matrix."""
+    """Whether the second moments are stored as a matrix."""
     return problem.d <= MAX_GRAM
 
 

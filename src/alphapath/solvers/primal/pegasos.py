@@ -3,8 +3,8 @@
     minimise  lam / 2 |theta|^2 + mean loss,      lam = 1 / sum_i c_i
 
 Step t is 1 / (lam t) on a sample of rows, followed by a projection into the ball of radius
-1 / sqrt(lam) (Shalev-Shwartz, Singer and Srebro). Bounds on the change in the margin spare most
-dot products (Algorithm 3 of Guillory and Bilmes); they are paused while they spare too few.
+1 / sqrt(lam) (Shalev-Shwartz, Singer and Srebro). Bounds on the change in the margin save most
+dot products (Algorithm 3 of Guillory and Bilmes); they are paused while they save too few.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SLOPE_WIDTH = 0.1
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a run of Pegasos draws: rows a step, steps, and the seed that determines them."""
+    """How a run of Pegasos samples: rows per step, steps, and the random seed."""
 
     n_sampled: int = 100
     n_steps: int = 10_000

@@ -45,7 +45,7 @@ def native_loss(problem: MarginProblem) -> _core.MarginLoss:
 
 
 def require_margins(problem: MarginProblem, solver: str) -> None:
-    """Refuse what the primal solvers do not know, in one sentence."""
+    """Reject problems that the primal solvers do not support, in one sentence."""
     if problem.loss not in MARGIN_LOSSES:
         raise SolverMismatch(
             f"The {solver} solver is for the losses {', '.join(MARGIN_LOSSES)}, but the loss is "

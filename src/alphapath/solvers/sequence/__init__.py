@@ -1,1 +1,1 @@
-"""Related problems on one kernel, each started from an earlier solution in one native call."""
+"""Related problems on one kernel, each warm-started from an earlier one in one native call."""

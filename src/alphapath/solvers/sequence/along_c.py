@@ -1,4 +1,4 @@
-"""One problem at many C: weights growing by factors, each solve begun from the last."""
+"""One problem at many C: weights growing by factors, each solve warm-started from the last."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from numpy.typing import ArrayLike
 from ...problem.box_problem import Problem
 from ...problem.limits import Limits
 from ...problem.steps import Steps
+from ..native import ACROSS_ROWS, SEED_NAMES
 from .sequence import SequenceSolution, solve_sequence
 
 #: What `seeding` may be: the rule along C, nothing, or one seed for all.
-CHAIN_SEEDS = {
-    "auto": "climb",
-    "none": "cold",
-    "keep": "keep",
-    "lift": "lift",
-    "scale": "scale",
+CHAIN_SEEDS = {"auto": "climb", "none": "cold"} | {
+    name: name for name in SEED_NAMES if name not in ("cold", "climb", ACROSS_ROWS)
 }
 
 
@@ -31,22 +28,22 @@ def solve_chain(
 ) -> SequenceSolution:
     """Solve `problem` with its weights times each of `factors`, in one native call.
 
-    With `weights`, one chain for each of its rows (the folds, say), one after the other: step
+    With `weights`, there is one chain per row (for example, per fold), one after another: step
     `row * len(factors) + k` has the weights `factors[k] * weights[row]`.
 
     Parameters
     ----------
     problem : Problem
-        With the weights of factor 1; an instance of weight 0 is held out.
+        The problem with the weights of factor 1; an instance of weight 0 is held out.
     factors : array of shape (m,)
-        Positive; ascending is cheapest.
+        Positive factors; ascending order is cheapest.
     weights : array of shape (n_rows, n) or None
-        None: the weights of `problem`, one chain.
+        None means a single chain with the weights of `problem`.
     seeding : {"auto", "none", "keep", "lift", "scale"}
-        "auto" keeps beta where no instance is at its bound, else lifts the bounded instances or
-        scales all, by how many they are.
+        "auto" keeps beta if no instance is at its bound; otherwise, it lifts the bounded instances
+        or scales all, depending on how many they are.
     total_time_limit : float or None
-        Seconds for the whole chain; steps that it cuts are not in the result.
+        Time limit in seconds for the whole chain; unfinished steps are not in the result.
     **limits
         tol, max_iter, time_limit (seconds of each solve) and free_set.
 

@@ -1,7 +1,7 @@
 """The pairs of many classes on one kernel, each on the instances of its two classes.
 
-Thousands of problems that are each solved in less time than Python takes to state one: all pairs
-and all their steps are one native call. See cpp/src/sequence/class_pairs.
+These are thousands of problems, each solved in less time than Python takes to set one up, so all
+pairs and all their steps are one native call. See cpp/src/sequence/class_pairs.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ... import _core
 from ...problem.box_problem import FloatArray
 from ...problem.limits import Limits
 from ...problem.solution import Info, Status
-from ...problem.steps import SEED_NAMES, Steps
-from ..native import is_rounded, single_threaded, solve_options
+from ...problem.steps import Steps
+from ..native import SEED_NAMES, is_rounded, single_threaded, solve_options
 from ..precision import is_hopeless, slope_errors
 
 IntArray = NDArray[np.int64]
@@ -36,7 +36,7 @@ NUMBERS = ("objective", "duality_gap", "kkt_violation", "seed_time", "solve_time
 class ClassPairs(NamedTuple):
     """The instances of each pair, and their signs, pair after pair.
 
-    `first` says where those of each pair begin, with the end at the end.
+    `first` holds the start of each pair, followed by the end of the last.
     """
 
     members: IntArray
@@ -54,7 +54,7 @@ class ClassPairs(NamedTuple):
         return ClassPairs(self.members[own], self.signs[own], first)
 
     def sizes(self, weights: FloatArray) -> FloatArray:
-        """How many instances each row of weights leaves in each pair, as `lengths`."""
+        """Number of instances that each row of weights leaves in each pair, as in `lengths`."""
         is_used = (weights[:, self.members] > 0.0).astype(np.float64)
         return np.add.reduceat(is_used, self.first[:-1], axis=1).T
 
@@ -66,14 +66,14 @@ class ClassPairs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PairsSolution:
-    """What was solved of every pair.
+    """The solved steps of every pair.
 
     Parameters
     ----------
     columns : dict of arrays of shape (n_pairs, n_steps)
-        Numbers of the steps by name, as in SequenceSolution; nan for those that were not solved.
+        Numbers of the steps by name, as in SequenceSolution; nan for unsolved steps.
     n_solved : array of shape (n_pairs,)
-        How many of its steps, the first ones; fewer than all after Ctrl-C or a time limit.
+        Number of solved steps, which are the first; fewer than all after Ctrl-C or a time limit.
     indptr : array of shape (n_pairs * n_steps + 1,)
     rows, beta : arrays
         The instances with beta != 0 of step k of pair p, from indptr[p * n_steps + k] on.
@@ -100,7 +100,7 @@ class PairsSolution:
         return bool((self.n_solved == self.n_steps).all())
 
     def support_of(self, step: int) -> tuple[IntArray, FloatArray, IntArray]:
-        """The instances with beta != 0 in a step of any pair, those beta, and the pairs."""
+        """The instances with beta != 0 in a step of any pair, their beta, and the pairs."""
         numbers = np.arange(self.n_pairs) * self.n_steps + step
         counts = self.indptr[numbers + 1] - self.indptr[numbers]
         before = np.cumsum(counts) - counts
@@ -108,13 +108,13 @@ class PairsSolution:
         return self.rows[own], self.beta[own], np.repeat(np.arange(self.n_pairs), counts)
 
     def support_in(self, pair: int, step: int) -> tuple[IntArray, FloatArray]:
-        """The instances with beta != 0 in a step of a pair, and those beta."""
+        """The instances with beta != 0 in a step of a pair, and their beta."""
         number = pair * self.n_steps + step
         own = slice(int(self.indptr[number]), int(self.indptr[number + 1]))
         return self.rows[own], self.beta[own]
 
     def infos(self, step: int) -> list[Info]:
-        """How a step went for each of the pairs that it was solved for."""
+        """The Info of a step for each pair that it was solved for."""
         is_solved = self.n_solved > step
         columns: dict[str, list[Any]] = {
             name: values[is_solved, step].tolist() for name, values in self.columns.items()
@@ -143,17 +143,17 @@ def solve_class_pairs(
     Parameters
     ----------
     view : KernelView
-        Of all instances.
+        The kernel on all instances.
     pairs : ClassPairs
     weights : array of shape (n_rows, n)
-        Of all instances; the steps name its rows.
+        Weights of all instances; the steps refer to its rows.
     steps : Steps
     limits : Limits
-        Of each solve.
+        Limits of each solve.
     total_time_limit : float or None
-        Seconds for everything.
+        Time limit in seconds for all steps.
     n_threads : int
-        The result does not depend on it.
+        Number of threads; the result does not depend on it.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def solve_class_pairs(
 def mark_spoilt(
     solved: PairsSolution, is_spoilt: NDArray[np.bool_], errors: FloatArray
 ) -> PairsSolution:
-    """The same with what rounding of kernel values may have hidden added to the violations."""
+    """The same, with what rounding of kernel values may have hidden added to the violations."""
     columns = dict(solved.columns)
     columns["status"] = np.where(is_spoilt, float(Status.STALLED), columns["status"])
     columns["kkt_violation"] = columns["kkt_violation"] + np.where(is_spoilt, errors, 0.0)

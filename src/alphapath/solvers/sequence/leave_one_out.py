@@ -1,8 +1,8 @@
-"""Leave-one-out by withdrawal: each instance removed from the full solution, each time anew.
+"""Leave-one-out by withdrawal: each instance in turn is removed from the full solution.
 
-The left-out beta goes to 0 while the other free instances answer so that they stay on the margin
-(the decremental step of exact incremental learning); SMO repairs what that can not foresee. See
-cpp/src/sequence/leave_one_out.cpp.
+The left-out beta is driven to 0 while the other free instances adjust so that they stay on the
+margin (the decremental step of exact incremental learning); SMO repairs what this cannot foresee.
+See cpp/src/sequence/leave_one_out.cpp.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..precision import on_good_values
 
 @dataclass(frozen=True)
 class LeftOut:
-    """The refits of the first `len(values)` instances asked for; fewer where it was stopped."""
+    """The refits of the first `len(values)` requested instances; fewer if the run was stopped."""
 
     values: FloatArray
     n_iter: NDArray[np.int64]
@@ -40,11 +40,11 @@ def leave_out(
     time_limit: float | None = None,
     only_signs: bool = False,
 ) -> LeftOut:
-    """Decision values at `instances`, each by the model trained without that instance.
+    """Compute decision values at `instances`, each by the model trained without that instance.
 
     `full` solves the problem with all instances to the same tolerance. For an instance with
-    beta = 0 the answer is `full.decision_values`, with no refit. `only_signs`, for a classifier:
-    a refit ends as soon as the sign of its value is certain, by the duality gap.
+    beta = 0, the result is `full.decision_values`, without a refit. With `only_signs`, for a
+    classifier, a refit ends as soon as the duality gap makes the sign of its value certain.
 
     Examples
     --------

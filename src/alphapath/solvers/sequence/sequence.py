@@ -2,9 +2,9 @@
 
     step k:  the problem with weights  c_k = factors[k] * weights[rows[k]]
 
-Each step begins from an earlier one, its parent, by a seed that the native core makes without a
-kernel row where it can: for folds and for values of C, the time between two solves would otherwise
-be longer than the solves. See cpp/src/sequence/sequence.cpp.
+Each step is warm-started from an earlier one, its parent, by a seed that the native core computes
+without a kernel row if possible: for folds and for values of C, the time between two solves would
+otherwise exceed that of the solves. See cpp/src/sequence/sequence.cpp.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from ...gpu.batch import Plan
 from ...problem.box_problem import FloatArray, Problem
 from ...problem.limits import Limits
 from ...problem.solution import Info, Solution, Status
-from ...problem.steps import SEED_NAMES, Known, Steps
+from ...problem.steps import Known, Steps
 from ..device import solve_steps
 from ..native import (
+    SEED_NAMES,
     is_on_device,
     is_rounded,
     require_equality,
@@ -47,7 +48,7 @@ TOLD = (*COUNTS, "objective", "duality_gap", "kkt_violation", "seed_time", "solv
 
 @dataclass(frozen=True, eq=False)
 class SequenceSolution:
-    """The solutions of the first `n_solved` steps (fewer where a limit or Ctrl-C ended it).
+    """The solutions of the first `n_solved` steps; fewer if a limit or Ctrl-C ended the run.
 
     Attributes of shape (n_solved,): bias, objective, duality_gap, kkt_violation, n_free (instances
     inside their boxes), status, n_iter, n_free_set_solves, n_bound_hits, n_refreshes, seed (names),
@@ -92,13 +93,13 @@ class SequenceSolution:
 
     @cached_property
     def decision_values(self) -> FloatArray:
-        """K beta + bias of each step on all n instances, held-out ones included."""
+        """K beta + bias of each step on all n instances, including held-out ones."""
         return self.values_at(np.arange(self.problem.n))
 
     def values_at(self, rows: Any, steps: slice = slice(None)) -> FloatArray:
         """K beta + bias of some steps on some instances, of shape (n_steps, n_rows).
 
-        The same bits for equal rows of the kernel.
+        The values are bitwise equal for equal rows of the kernel.
         """
         bias = self.bias[steps]
         values = self._products_at(steps, rows).reshape(bias.size, len(rows))
@@ -106,7 +107,7 @@ class SequenceSolution:
         return values
 
     def values_of_parts(self, rows: Any, sizes: Any, steps: slice) -> FloatArray:
-        """The same where each step has rows of its own, `sizes` of them, one after the other."""
+        """The same if each step has its own rows, `sizes` of them, one step after another."""
         values = self._products_at(steps, rows, np.cumsum(sizes))
         values += np.repeat(self.bias[steps], sizes)
         return values
@@ -114,6 +115,8 @@ class SequenceSolution:
     def _products_at(self, steps: slice, rows: Any, ends: Any = ()) -> FloatArray:
         view: Any = self.problem.kernel
         gradient, beta = self.gradient[steps], self.beta[steps]
+        if not len(beta):  # the first step was interrupted
+            return np.empty(0)
         sizes = self._sizes[: self.n_solved][steps]
         return np.asarray(view.products_at(gradient, self.problem.targets, beta, sizes, rows, ends))
 
@@ -129,18 +132,18 @@ class SequenceSolution:
         return self.solution_of(k, self.problem.with_weights(weights))
 
     def solution_of(self, k: int, problem: Problem) -> Solution:
-        """The Solution of step k, for a caller who has its Problem."""
+        """The Solution of step k, for a caller that has its Problem."""
         bias = float(self.bias[k])
         return Solution(problem, self.beta[k], self.gradient[k], bias, self.info_of(k))
 
     def info_of(self, k: int) -> Info:
-        """How step k went."""
+        """The Info of step k."""
         told = {name: self.columns[name].item(k) for name in TOLD}
         return Info(**told, status=self.status[k], seed=self.seed[k])
 
 
 def make_workspace(problem: Problem) -> _core.SequenceWorkspace | None:
-    """What calls of solve_sequence on the kernel of `problem` can share; None on a device."""
+    """The workspace that calls of solve_sequence on this kernel can share; None on a device."""
     view: Any = problem.kernel
     return None if is_on_device(problem) else _core.SequenceWorkspace(view.gram)
 
@@ -161,19 +164,19 @@ def solve_sequence(
     Parameters
     ----------
     problem : Problem
-        Its weights only say which instances the steps are about: rows are copied for them at once.
+        Its weights only determine the instances that the steps use, whose rows are copied at once.
     weights : array of shape (n_rows, n)
     steps : Steps
     limits : Limits
-        Of each solve.
+        Limits of each solve.
     known : sequence of Known
-        Solutions of the same family that steps may begin from.
+        Solutions of the same family that may warm-start steps.
     total_time_limit : float or None
-        Seconds for all steps together.
+        Time limit in seconds for all steps together.
     workspace : SequenceWorkspace or None
-        Of this kernel's matrix: what earlier calls made need not be made again.
+        Workspace of this kernel's matrix, which reuses what earlier calls computed.
     n_threads : int
-        For steps that do not wait for each other; the result does not depend on it.
+        Number of threads for independent steps; the result does not depend on it.
 
     Examples
     --------

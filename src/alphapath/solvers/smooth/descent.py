@@ -37,7 +37,7 @@ UNSOLVED_GAP = 1e-9
 
 
 class Descent:
-    """The way of one problem to its optimum; `status` is None while it goes on.
+    """The descent of one problem to its optimum; `status` is None while it is running.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Descent:
         self.states = states_of(problem, self.point.values)
 
     def prepare(self) -> Indices | None:
-        """Choose the Hessian; the instances whose products it will want, None if it has none."""
+        """Choose the Hessian; return the instances whose products it needs, or None."""
         self.curvatures = curvatures_of(self.problem, self.states)
         self.hessian.choose(self.curvatures)
         products = self.hessian.products
@@ -82,7 +82,7 @@ class Descent:
         return self._add_near(active) if self.is_settled else active
 
     def propose(self) -> Newton:
-        """The Newton step's end: theta, or the active instances and beta with theta = A'beta."""
+        """The end of the Newton step: theta, or active instances and beta with theta = A'beta."""
         self.hessian.move(self.curvatures)
         known = self.hessian.products_at_hand() if self.is_settled else None
         self.is_settled = known is not None
@@ -94,7 +94,7 @@ class Descent:
         return end
 
     def state_system(self, answer: tuple[Indices, FloatArray]) -> DualSystem:
-        """What the end of the step solves."""
+        """The system that the end of the step solves."""
         return DualSystem(
             self.problem,
             self.rows,
@@ -113,7 +113,7 @@ class Descent:
         return np.concatenate([active, np.argpartition(distance, n_more)[:n_more]])
 
     def accept(self, target: Point) -> None:
-        """Stop at the target where it has the states assumed, else go an Armijo step towards it."""
+        """Stop at the target if it has the assumed states, else take an Armijo step towards it."""
         is_exact = not (self.is_guess and self.hessian.is_single)
         self.is_guess = False
         if is_exact and is_consistent(self.problem, self.states, target.values):
@@ -147,12 +147,12 @@ class Descent:
             self.may_settle = bool((products.place[differs] < 0).any())
 
     def stop(self) -> None:
-        """The time is up."""
+        """End the descent because the time limit has expired."""
         if self.status is None:
             self.status = Status.TIME_LIMIT
 
     def finish(self, gradient: FloatArray, tol: float, seconds: float) -> MarginSolution:
-        """The solution, polished where a chain of updates left a residual."""
+        """The solution, polished if a chain of updates left a residual."""
         status = Status.ITERATION_LIMIT if self.status is None else self.status
         if status is Status.SOLVED:
             gradient = self._polish(gradient)

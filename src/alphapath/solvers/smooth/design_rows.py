@@ -1,7 +1,7 @@
 """The rows of A = [X 1] (or X, without an offset), dense or CSR, and their products.
 
-The offset is the last entry of theta. X is never copied: not to append the ones, nor to leave out
-the features that a problem drops, whose theta is 0 and whose gradient is never asked for.
+The offset is the last entry of theta. X is never copied, neither to append the ones nor to omit
+the features that a problem drops, whose theta is 0 and whose gradient is never needed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class DesignRows:
     Parameters
     ----------
     problem : MarginProblem
-        With a penalised offset or none.
+        A problem with a penalised offset or none.
     """
 
     def __init__(self, problem: MarginProblem) -> None:
@@ -60,7 +60,7 @@ class DesignRows:
 
     @property
     def width(self) -> int:
-        """Length of theta, dropped features included."""
+        """Length of theta, including dropped features."""
         return self.d + self.n_offsets
 
     @property
@@ -70,12 +70,12 @@ class DesignRows:
 
     @property
     def size(self) -> int:
-        """Values of X that are stored."""
+        """Number of stored values of X."""
         return int(self.X.nnz if self.is_sparse else self.X.size)
 
     @property
     def density(self) -> float:
-        """Share of the values of X that are stored."""
+        """Fraction of the values of X that are stored."""
         return self.size / max(1, self.n * self.d)
 
     def values(self, theta: FloatArray) -> FloatArray:
@@ -109,7 +109,7 @@ class DesignRows:
         return total
 
     def column_chunks(self) -> Iterator[Columns]:
-        """The kept features, as many at a time as leave a block of rows in the cache."""
+        """Chunks of the kept features, small enough for a block of rows to stay in the cache."""
         n_columns = self.d if self.is_sparse else CHUNK
         for first in range(0, self.d, n_columns):
             if self.dropped is None:
@@ -147,7 +147,7 @@ class DesignRows:
         return np.asarray(product.toarray() if self.is_sparse else product)
 
     def squared_norms(self) -> FloatArray:
-        """|a_i|^2 of all instances, dropped features included."""
+        """|a_i|^2 of all instances, including dropped features."""
         if self.is_sparse:
             norms = np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
         else:
@@ -156,7 +156,7 @@ class DesignRows:
 
 
 def is_run(numbers: Indices) -> bool:
-    """Whether ascending numbers leave none out."""
+    """Whether ascending numbers are consecutive."""
     return bool(numbers.size and numbers[-1] - numbers[0] == numbers.size - 1)
 
 

@@ -25,7 +25,7 @@ CORRECTED_SHARE = 1.0 / 8.0
 
 
 class FeatureHessian:
-    """H in feature space. Arrays are replaced, never written to, so that copies may share them.
+    """H in feature space. Arrays are replaced, never written to, so copies may share them.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class FeatureHessian:
         self.n_refreshes = 0
 
     def fork(self, rows: DesignRows) -> FeatureHessian:
-        """A copy to go on from, on the same instances and the features that `rows` keeps."""
+        """A copy to continue from, on the same instances and the features that `rows` keeps."""
         other = copy.copy(self)
         other.rows = rows
         other.n_refreshes = 0
@@ -60,7 +60,7 @@ class FeatureHessian:
         return other
 
     def lift(self, rows: DesignRows, own: Indices) -> FeatureHessian:
-        """A copy for more instances, of which `own` are the present ones."""
+        """A copy for more instances, of which `own` are the current ones."""
         other = copy.copy(self)
         other.rows = rows
         other.changed = own[self.changed]
@@ -71,7 +71,7 @@ class FeatureHessian:
         return other
 
     def predict_cost(self, weights: FloatArray) -> float:
-        """Flops to answer for `weights`: the difference, or all of it, and the factor."""
+        """Flops to move to `weights`: for the difference or everything, and the factor."""
         d = float(self.rows.n_kept)
         n_active = float(np.count_nonzero(weights))
         if self.gram is None:
@@ -83,7 +83,7 @@ class FeatureHessian:
         return d * d * min(2.0 * r, n_active) + d**3 / 3.0
 
     def move(self, weights: FloatArray) -> None:
-        """Answer for these D from now on."""
+        """Use these D from now on."""
         self.current = weights
         scale = _common_scale(self.weights, weights) if self.gram is not None else 0.0
         changed = np.flatnonzero(weights != scale * self.weights)
@@ -109,7 +109,7 @@ class FeatureHessian:
         return self.factor
 
     def refresh(self) -> None:
-        """Form and factor H anew from the rows."""
+        """Form and factor H again from the rows."""
         self.gram = None
         self.pull, self.moment = np.zeros(self.rows.n), np.zeros(self.rows.width)
         self.n_refreshes += 1

@@ -2,10 +2,10 @@
 
     theta = A_S'beta,   (D_S^-1 + K_SS) beta = targets_S,   K = A A'
 
-Given: a factor of B0 = D^-1 + K on a set S0. Asked: answers for S, which lacks some of S0 and has
-others besides. Few changes: the factor stays, and beta of those that left is forced to 0 and that
-of the others found by a bordered system of their number (the paper's eq. 6 and 7 without the
-inverse). More: B is factored again, from products that were computed once.
+Given: a factor of B0 = D^-1 + K on a set S0. Asked: answers for S, which lacks some of S0 and
+contains others. After few changes, the factor is kept: beta of the instances that left is forced to
+0, and that of the new ones follows from a bordered system of their number (the paper's eq. 6 and 7
+without the inverse). After more changes, B is factored again, from products computed once.
 
 Where the products are in single precision, so are the factor and its answers.
 """
@@ -57,7 +57,7 @@ class InstanceHessian:
         self.n_refreshes = 0
 
     def fork(self, rows: DesignRows) -> InstanceHessian:
-        """A copy to go on from, on the same instances and the features that `rows` keeps."""
+        """A copy to continue from, on the same instances and the features that `rows` keeps."""
         other = copy.copy(self)
         other.rows = rows
         other.n_refreshes = 0
@@ -68,7 +68,7 @@ class InstanceHessian:
         return other
 
     def lift(self, rows: DesignRows, own: Indices) -> InstanceHessian:
-        """A copy for more instances, of which `own` are the present ones."""
+        """A copy for more instances, of which `own` are the current ones."""
         other = copy.copy(self)
         other.rows = rows
         other.products = self.products.lift(rows, own)
@@ -87,7 +87,7 @@ class InstanceHessian:
         return cost + size**3 / 3.0
 
     def _count_changes(self, active: Indices, weights: FloatArray) -> int | None:
-        """How many entered or left since the factor was made; None where it can not be used."""
+        """How many entered or left since the factor was made; None where it cannot be used."""
         if self.factor is None:
             return None
         stays = weights[self.base] > 0.0
@@ -96,7 +96,7 @@ class InstanceHessian:
         return int(active.size + self.base.size - 2 * np.count_nonzero(stays))
 
     def move(self, weights: FloatArray) -> None:
-        """Answer for these D from now on."""
+        """Use these D from now on."""
         self.current = weights
         active = np.flatnonzero(weights)
         self.products.learn(active)
@@ -136,7 +136,7 @@ class InstanceHessian:
         return self.base, self.factor
 
     def compact(self) -> None:
-        """Forget the products of instances that were active on the way only, if many."""
+        """Drop the products of instances that were active only during the descent, if many."""
         known = self.products.known
         if known.size * self.rows.width <= LARGE:
             return
@@ -145,7 +145,7 @@ class InstanceHessian:
             self.products.keep(needed)
 
     def refresh(self) -> None:
-        """Products and factor anew from the rows, in double."""
+        """Recompute products and factor from the rows, in double."""
         self.products = self.products.doubled if self.is_single else Products(self.rows, False)
         self.factor = None
         self.n_refreshes += 1

@@ -2,10 +2,10 @@
 
 Only instances with a loss change a linear model by leaving. Each refit is a few systems of the
 order of the states that change, on the instances that are near enough to change theirs at all
-(cpp/src/smooth/leave_one_out.cpp); G between these is one product. The exact screen:
-theta moves by q in the
-norm of H, so |f_j - f0_j| <= q sqrt(G_jj), and instance j keeps its state while q is below its
-*reach*, its distance from the kink over sqrt(G_jj). What does not settle goes to Newton-Armijo.
+(cpp/src/smooth/leave_one_out.cpp); G between these is one product. The exact screen: theta moves
+by q in the norm of H, so |f_j - f0_j| <= q sqrt(G_jj), and instance j keeps its state while q is
+below its *reach*, its distance from the kink over sqrt(G_jj). What does not settle is left to
+Newton-Armijo.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ DONE, OUT_OF_REACH, UNSETTLED, STOPPED = range(4)
 
 @dataclass
 class LeftOut:
-    """Decision values at the instances asked for; nan where the run was stopped before.
+    """Decision values at the requested instances; nan if the run was stopped before them.
 
     `n_iter` counts linear systems, `n_changes` the states that differ from the full model's,
     `refits` has the outcome of each instance that went to Newton-Armijo.
@@ -75,7 +75,7 @@ def leave_out(
     drops_features : bool
         Whether feature i leaves with instance i (X is a kernel matrix).
     deadline : float or None
-        Reading of time.monotonic() after which to stop.
+        Value of time.monotonic() at which to stop.
     """
     run = _Removal(full, instances, strategy, drops_features, tol)
     try:
@@ -199,7 +199,7 @@ class _Facts:
         self.sorted_reach = self.reach[self.order]
 
     def first_reach(self, instances: Indices, drops_features: bool) -> FloatArray:
-        """How far theta moves when nobody else changes its state: a first guess for the screen."""
+        """Distance that theta moves if no other instance changes its state: a first guess."""
         change = self.answers.removal[instances]
         short = self.goals[instances] - self.full.decision_values[instances]
         pull = np.divide(short, change, out=np.zeros_like(short), where=change < 0.0)

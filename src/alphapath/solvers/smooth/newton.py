@@ -42,26 +42,26 @@ def solve(
     max_iter: int = 200,
     time_limit: float | None = None,
 ) -> MarginSolution:
-    """The exact optimum of `problem`, from `start` (None: from zero).
+    """Compute the exact optimum of `problem`, from `start` (None: from zero).
 
     Parameters
     ----------
     start : MarginSolution or None
-        Of a problem on the same X, with other weights, targets or dropped features; its Hessian is
-        updated by the instances whose states differ.
+        Solution of a problem on the same X, with other weights, targets or dropped features; its
+        Hessian is updated for the instances whose states differ.
     strategy : {"auto", "feature", "instance", "none"}
         Where H is kept: d x d, or through the active instances, or the cheaper of the two by
-        predicted flops at every step; "none" forms and factors it anew at every step.
+        predicted flops at every step; "none" forms and factors it again at every step.
     tol : float
-        Norm of the gradient at which a theta passes whose states are not those assumed; it bounds
-        the distance to the optimum.
+        Norm of the gradient at which to accept a theta whose states differ from the assumed ones;
+        it bounds the distance to the optimum.
     max_iter : int
-        Newton steps.
+        Maximum number of Newton steps.
 
     Returns
     -------
     MarginSolution
-        Its status is SOLVED, ITERATION_LIMIT, TIME_LIMIT, or STALLED where rounding stopped it.
+        Its status is SOLVED, ITERATION_LIMIT, TIME_LIMIT, or STALLED if rounding stopped it.
     """
     limits = NewtonLimits(tol, max_iter, time_limit)
     return solve_side_by_side([problem], start, strategy=strategy, limits=limits)[0]
@@ -87,7 +87,7 @@ def solve_side_by_side(
     strategy: str = "auto",
     limits: NewtonLimits | None = None,
 ) -> list[MarginSolution]:
-    """Solve problems on the same X step by step together: the data are passed over once for all.
+    """Solve problems on the same X together, step by step, with one pass over the data for all.
 
     The solutions are those of `solve`, up to the rounding of products of several vectors.
     """

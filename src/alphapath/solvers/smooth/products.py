@@ -1,8 +1,8 @@
-"""Products of rows of A with each other, computed once for all Hessians that ask for them.
+"""Products of rows of A with each other, computed once for all Hessians that use them.
 
 Hessians of problems on the same X share an object of these; one of a problem with fewer features
 takes from the products of all what the lost features are in them. Arrays are replaced, never
-written to: who holds them need not mind what others learn or forget.
+written to, so holders are not affected by what others learn or forget.
 
 Products of many long rows are computed in single precision, for half the time; what follows from
 them is then corrected in double (refine.py). Where rounding would leave too little of 1/D
@@ -36,7 +36,7 @@ class Products:
     ----------
     rows : DesignRows
     is_single : bool or None
-        Whether K is in single precision; None: where X is dense and large.
+        Whether K is in single precision; None means if X is dense and large.
     """
 
     def __init__(self, rows: DesignRows, is_single: bool | None = None) -> None:
@@ -49,7 +49,7 @@ class Products:
         self.K: Any = np.empty((0, 0), dtype=np.float32 if is_single else np.float64)
 
     def lift(self, rows: DesignRows, own: Indices) -> Products:
-        """A copy for more instances, of which `own` are the present ones."""
+        """A copy for more instances, of which `own` are the current ones."""
         other = Products(rows)
         other.known, other.K = own[self.known], self.K.astype(other.K.dtype, copy=False)
         other.place[own] = self.place
@@ -57,7 +57,7 @@ class Products:
 
     @cached_property
     def doubled(self) -> Products:
-        """The same in double precision, for all who find these too rough; it knows nothing yet."""
+        """The same in double precision, for users that need more precision; initially empty."""
         return Products(self.rows, is_single=False)
 
     @cached_property
@@ -89,12 +89,12 @@ class Products:
         return int(np.count_nonzero(self.place[instances] < 0))
 
     def predict_cost(self, instances: Indices) -> float:
-        """Flops to know these instances too."""
+        """Flops to compute the products of these instances."""
         n_new, width = self.count_new(instances), self.rows.n_kept * self.rows.density
         return float(n_new) * (2.0 * self.known.size + n_new) * width
 
     def learn(self, instances: Indices) -> None:
-        """Know these instances too."""
+        """Compute the products of these instances."""
         new = instances[self.place[instances] < 0]
         if new.size == 0:
             return
@@ -109,7 +109,7 @@ class Products:
         self.place[new] = m + np.arange(new.size)
 
     def keep(self, instances: Indices) -> None:
-        """Forget all but these."""
+        """Drop all products but these."""
         self.K = self.between(instances, instances)
         self.known = instances
         self.place = np.full(self.rows.n, -1)
@@ -122,7 +122,7 @@ class Products:
 
 
 class ThinProducts(Products):
-    """The products of `whole` less those of the features `lost`, for the instances asked for."""
+    """The products of `whole` minus those of the features `lost`, for the requested instances."""
 
     def __init__(self, whole: Products, lost: Indices) -> None:
         super().__init__(whole.rows, whole.is_single)
@@ -152,7 +152,7 @@ class ThinProducts(Products):
         return own + self.whole.predict_cost(instances)
 
     def keep(self, instances: Indices) -> None:
-        """Nothing is forgotten: these go with their problem."""
+        """Drop nothing: these products live as long as their problem."""
 
     def _multiply(self, new: Indices, K: Any) -> None:
         everybody = np.concatenate([self.known, new])

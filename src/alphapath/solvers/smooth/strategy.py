@@ -23,7 +23,7 @@ KINDS: dict[str, type[Any]] = {"feature": FeatureHessian, "instance": InstanceHe
 class ChosenHessian:
     """Answers by the Hessian that its strategy names; by the cheaper one for "auto" and "none".
 
-    A Hessian is made when it is first chosen.
+    A Hessian is created when it is first chosen.
 
     Parameters
     ----------
@@ -41,11 +41,11 @@ class ChosenHessian:
         return sum(hessian.n_refreshes for hessian in self.made.values())
 
     def fork(self, rows: DesignRows) -> ChosenHessian:
-        """A copy to go on from with other features dropped; this one stays as it is."""
+        """A copy to continue from with other features dropped; this one is unchanged."""
         return self._copy(rows, lambda hessian: hessian.fork(rows))
 
     def lift(self, rows: DesignRows, own: Indices) -> ChosenHessian:
-        """A copy for more instances, of which `own` are the present ones."""
+        """A copy for more instances, of which `own` are the current ones."""
         return self._copy(rows, lambda hessian: hessian.lift(rows, own))
 
     def _copy(self, rows: DesignRows, take: Callable[[Any], Any]) -> ChosenHessian:
@@ -101,7 +101,7 @@ class ChosenHessian:
         return None
 
     def compact(self) -> None:
-        """Keep only what the next problem will want."""
+        """Keep only what the next problem will need."""
         if InstanceHessian in self.made:
             self.made[InstanceHessian].compact()
 
@@ -127,7 +127,7 @@ def find_smaller(rows: DesignRows, weights: FloatArray) -> type[Any] | None:
 
 
 def make_hessian(rows: DesignRows, strategy: str, parent: object) -> ChosenHessian:
-    """A copy of the parent's where that is of any use, else one that knows nothing yet."""
+    """A copy of the parent's if that is useful, else an empty one."""
     if not isinstance(parent, ChosenHessian) or not parent.strategy == strategy != "none":
         return ChosenHessian(rows, strategy)
     has_all_features = (parent.rows.is_kept | ~rows.is_kept).all()
