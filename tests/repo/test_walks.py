@@ -33,10 +33,10 @@ WALKS: dict[str, tuple[Callable[[], Any], int, int]] = {
     "fit": (lambda: SVC().fit(X, y), 20, 18),
     "search": (
         lambda: SVMSearchCV(SVC(), {"C": [0.1, 1.0, 10.0], "gamma": [0.1, 0.5]}, cv=3).fit(X, y),
-        40,
-        150,
+        41,
+        162,
     ),
-    "cross_validate": (lambda: cross_validate(SVC(), X, y, cv=5), 28, 110),
+    "cross_validate": (lambda: cross_validate(SVC(), X, y, cv=5), 28, 112),
     "leave_one_out": (lambda: leave_one_out(SVC(), X, y), 25, 45),
     "linear fit": (lambda: LinearSVC().fit(X, y), 15, 30),
 }

@@ -24,7 +24,7 @@ from sklearn.utils.validation import _check_method_params, _num_samples
 
 from ..estimators.common.problems import DEVICES
 from ..estimators.pipelines import last_step, replace_last
-from ..estimators.registry import as_searched, is_peer, is_primal
+from ..estimators.registry import as_searched, is_peer
 from ..kernels import parse_memory_limit
 from ..kernels.samples import check_sparse
 from ..problem.solution import Status
@@ -275,8 +275,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
             table.refuse(row, error)
         by_fold = goes_by_fold(grid, data)
         groups = make_groups(grid, data.splits, by_fold)
-        in_primal = is_primal(grid.last[1])
-        if in_primal:
+        if grid.in_primal:
             plan = plan_primal(groups, grid.models, self.plan, self.seeding)
         else:
             plan = make_plan(groups, self.plan, self.seeding)
@@ -284,7 +283,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         setting = Setting(data, grid.heads, grid.last, grid.models, judge, shares)
         self.plan_ = plan
         progress.begin(plan)
-        work: Any = PrimalWork(setting, self.seeding) if in_primal else SearchWork(setting)
+        work: Any = PrimalWork(setting, self.seeding) if grid.in_primal else SearchWork(setting)
         journal = self._open_journal(data, grid, plan)
         try:
             for chain, arrays in run_chains(

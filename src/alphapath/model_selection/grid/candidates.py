@@ -22,7 +22,7 @@ from ...estimators.common.problems import is_on_gpu
 from ...estimators.pipelines import has_preprocessing
 from ...estimators.registry import as_searched, is_primal, weight_of
 from ...kernels import KERNELS
-from ...kernels.choice import parameters_of, uses_gamma
+from ...kernels.choice import parameters_of
 from ...search.plan import Group
 from ..folds.preprocessing import SearchData
 
@@ -55,6 +55,8 @@ class Model:
     cells: dict[float, list[int]] = field(default_factory=dict)
     #: What its kernel is to live on: "cpu", "cuda" or "auto".
     device: str = "cpu"
+    #: Whether each fold has a kernel of its own even on shared rows.
+    has_own_kernels: bool = False
 
     def is_on_gpu(self, n: int) -> bool:
         """Whether its kernel on n rows lives on a GPU."""
@@ -99,6 +101,8 @@ class Grid:
         self._last = self.last[0] or None
         #: The parameter that a chain goes along.
         self._weight = weight_of(self.last[1])
+        #: Whether models are trained in the primal, where they share no kernel matrix.
+        self.in_primal = is_primal(self.last[1])
         self._pipelines: dict[Hashable, tuple[int, Any]] = {}
         self._known: dict[Hashable, Model | str] = {}
         self._merged: dict[Hashable, Model] = {}
@@ -206,6 +210,7 @@ class Grid:
                 family = (head, identify(kernel), *(identify(params[p]) for p in used[1:]), rest)
             model = Model(head, number, " ".join(words), estimator, params, C, family)
             model.device = getattr(estimator, "device", "cpu")
+            model.has_own_kernels = "gamma" in used and is_scaled(estimator.gamma)
             self._merged[key] = model
             self.models.append(model)
         return self._merged[key]
@@ -289,8 +294,7 @@ def goes_by_fold(grid: Grid, data: SearchData) -> bool:
     has_heads = any(head is not None for head in grid.heads)
     n = _num_samples(data.X)
     is_gpu = any(model.is_on_gpu(n) for model in grid.models)
-    in_primal = any(is_primal(model.estimator) for model in grid.models)
-    return has_heads and not in_primal and (is_gpu or not data.kept_bytes)
+    return has_heads and not grid.in_primal and (is_gpu or not data.kept_bytes)
 
 
 def make_groups(grid: Grid, splits: Sequence[Any], by_fold: bool = False) -> list[Group]:
@@ -310,7 +314,7 @@ def make_groups(grid: Grid, splits: Sequence[Any], by_fold: bool = False) -> lis
         if model.family is not None and not is_gpu:
             traits |= {"family": model.family, "gamma": model.estimator.gamma}
         if grid.heads[model.head] is None:
-            traits["shares_kernel"] = not has_own_kernels(model.estimator)
+            traits["shares_kernel"] = not model.has_own_kernels
             traits["is_one_chain"] = is_small or is_gpu
             groups.append((model, model.as_group(number, everything, **traits)))
         else:
@@ -319,7 +323,7 @@ def make_groups(grid: Grid, splits: Sequence[Any], by_fold: bool = False) -> lis
     def place(item: tuple[Model, Group]) -> tuple[int, ...]:
         model, group = item
         head, fold, kernel = model.head, group.folds[0], model.kernel
-        if is_primal(model.estimator):  # models share no kernel matrix
+        if grid.in_primal:
             return head, group.model, fold
         return (head, fold, kernel) if by_fold else (head, kernel, fold)
 
@@ -327,7 +331,6 @@ def make_groups(grid: Grid, splits: Sequence[Any], by_fold: bool = False) -> lis
     return [group for _, group in groups]
 
 
-def has_own_kernels(model: Any) -> bool:
-    """Whether each fold has a kernel of its own even on shared rows."""
-    kernel = getattr(model, "kernel", "linear")
-    return uses_gamma(kernel) and isinstance(model.gamma, str) and model.gamma == "scale"
+def is_scaled(gamma: Any) -> bool:
+    """Whether gamma depends on the rows that are trained on."""
+    return isinstance(gamma, str) and gamma == "scale"

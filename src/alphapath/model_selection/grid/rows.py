@@ -22,7 +22,7 @@ from ...problem.box_problem import FloatArray
 from ..folds.preprocessing import SearchData, transform_fold
 from ..folds.protocol import Split
 from ..folds.training_sets import FoldSets
-from .candidates import Model, has_own_kernels, identify
+from .candidates import Model, identify
 
 
 class SearchRows:
@@ -102,7 +102,7 @@ class SearchRows:
         """gamma and the kernel of a fold: "scale" is derived from its training rows."""
         svm = model.estimator
         weights = self.rows.weights
-        if has_own_kernels(svm):
+        if model.has_own_kernels:
             weights = weights * self.sets(model).training_set(fold).times
         return choose_kernel(svm, self.rows.X, weights)
 

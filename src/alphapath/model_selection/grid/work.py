@@ -15,7 +15,7 @@ from ...kernels.store import Shelf
 from ...search.chain import Chain
 from ...search.kernel_links import Neighbour
 from ...search.table import ChainResult
-from .candidates import Model, has_own_kernels
+from .candidates import Model
 from .chain import ChainSolver, Setting
 from .rows import SearchRows, fold_rows, shared_rows
 
@@ -108,7 +108,7 @@ class SearchWork:
     def _with_products(self, rows: SearchRows, head: int) -> SearchRows:
         """Distances or dot products are kept where more than one kernel is made of them."""
         models = [model for model in self.setting.models if model.head == head]
-        is_scaled = any(has_own_kernels(model.estimator) for model in models)
+        is_scaled = any(model.has_own_kernels for model in models)
         n_kernels = len({model.kernel for model in models})
         if n_kernels > 1 or (is_scaled and len(rows.splits) > 1):
             rows.keep_products()
