@@ -234,5 +234,6 @@ def test_shares_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_shelf_keeps_what_it_has_room_for() -> None:
     shelf, made = Shelf(10, room_for_idle=10), []
     for key in "abacb":
-        shelf.use(key, 5, lambda key=key: made.append(key) or key, lambda thing: thing)
+        with shelf.lease(key, 5, lambda key=key: made.append(key) or key) as thing:
+            assert thing == key
     assert made == ["a", "b", "c", "b"]  # c took the place of b, which was used before a

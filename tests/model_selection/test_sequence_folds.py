@@ -13,6 +13,8 @@ from sklearn import model_selection as peers
 from sklearn.datasets import load_breast_cancer, load_diabetes, make_classification
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.model_selection import LeaveOneOut, RepeatedKFold, ShuffleSplit, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from alphapath import SVC, SVR, Status
 from alphapath.model_selection import SVMSearchCV, cross_validate
@@ -103,7 +105,7 @@ def test_which_folds_go_at_once(runs: list[SequenceRun]) -> None:
         {"seeding": "sir"},
     ):
         cross_validate(model, X, y, **({"cv": splits} | options))
-    cross_validate(SVC(), X, y, cv=splits)  # every fold has a gamma of its own
+    cross_validate(SVC(), X, y, cv=splits, n_jobs=2)  # every fold has a gamma of its own
     cross_validate(model, X, np.arange(len(y)) % 3, cv=splits)
     cross_validate(SVR(gamma=0.1), X, X[:, 0], cv=4, scoring="neg_mean_absolute_error")
     repeated = [(np.r_[train, train[:5]], test) for train, test in splits]
@@ -114,7 +116,32 @@ def test_which_folds_go_at_once(runs: list[SequenceRun]) -> None:
     cross_validate(model, X, y, cv=splits, scoring="accuracy")
     cross_validate(SVR(gamma=0.1), X, X[:, 0], cv=4)
     cross_validate(model, X, y, cv=splits, n_jobs=2)
-    assert len(runs) == 3
+    cross_validate(SVC(), X, y, cv=splits)
+    assert len(runs) == 4
+
+
+@pytest.mark.parametrize("cv", [4, 10])
+def test_folds_with_kernels_of_their_own(cv: int, runs: list[SequenceRun], one_by_one: Any) -> None:
+    """Solved in turn, by workers, and entered one by one they are the same; so is a cold solve."""
+    X, y = some_rows()
+    pipeline = make_pipeline(StandardScaler(), SVC(C=5.0))
+    for model in (SVC(C=5.0), pipeline):
+        found = cross_validate(model, X, y, cv=cv)
+        threads = cross_validate(model, X, y, cv=cv, n_jobs=2)
+        cold = cross_validate(model, X, y, cv=cv, seeding="none")
+        assert np.array_equal(found["decision_function"], threads["decision_function"])
+        assert np.array_equal(found["test_score"], threads["test_score"])
+        assert set(found["seed"]) <= {"cold", "greedy"}
+        assert "greedy" in found["seed"]
+        assert np.allclose(found["decision_function"], cold["decision_function"], atol=5e-3)
+    assert len(runs) == 4
+    one_by_one()
+    again = cross_validate(pipeline, X, y, cv=cv)
+    assert len(runs) == 4
+    for name in ("decision_function", "test_score", "n_iter", "seed", "status"):
+        assert np.array_equal(found[name], again[name]), name
+    for name in ("objective", "duality_gap", "kkt_violation"):
+        assert np.array_equal(found["certificate"][name], again["certificate"][name]), name
 
 
 def test_a_refused_fold_is_not_entered_at_once(runs: list[SequenceRun]) -> None:

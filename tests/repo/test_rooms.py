@@ -104,7 +104,7 @@ ROOMS = {
 
 #: Inside a room, from the bottom up; "*" stands for the files that have no floor of their own.
 FLOORS: dict[str, tuple[str, ...]] = {
-    "solvers": ("native precision", "device", "dual primal sequence smooth", "ranking"),
+    "solvers": ("native", "precision", "device", "dual primal sequence smooth", "ranking"),
     "paths": ("*", "quadratic ranking"),
     "search": ("*", "folds grid_tree journal"),
     "estimators": ("common", "exchange", "*", "registry"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,10 @@ SEEDINGS = ["auto", "none", *SEEDS]
 
 def as_masks(cv: Any, n: int) -> list[NDArray[np.bool_]]:
     return [np.isin(np.arange(n), test) for _, test in cv.split(np.zeros(n))]
+
+
+def left_out(masks: Any) -> Callable[[Sequence[int]], list[NDArray[np.intp]]]:
+    return lambda folds: [np.flatnonzero(masks[fold]) for fold in folds]
 
 
 def problem_of(estimator: Any = None) -> Problem:
@@ -138,25 +143,25 @@ def test_a_pair_among_many_rows(seeding: str) -> None:
 
 
 def test_small_problems_do_not_stop_to_ask_whether_starts_pay() -> None:
-    mask_of = as_masks(KFold(10), 5000).__getitem__
-    assert make_plan(range(10), mask_of, "auto", False, 5000).may_give_up
-    assert not make_plan(range(10), mask_of, "auto", False, 200).may_give_up
-    assert not make_plan(range(10), mask_of, "greedy", False, 5000).may_give_up
+    rows_of = left_out(as_masks(KFold(10), 5000))
+    assert make_plan(range(10), rows_of, "auto", False, 5000).may_give_up
+    assert not make_plan(range(10), rows_of, "auto", False, 200).may_give_up
+    assert not make_plan(range(10), rows_of, "greedy", False, 5000).may_give_up
 
 
 def test_plans() -> None:
-    mask_of = as_masks(KFold(10), 50).__getitem__
+    rows_of = left_out(as_masks(KFold(10), 50))
     ten, nine = range(10), range(9)
-    assert make_plan(ten, mask_of, "auto", False, 50).parents == dict.fromkeys(ten, FULL)
-    assert make_plan(nine, mask_of, "auto", True, 50).parents == dict.fromkeys(nine, FULL)
+    assert make_plan(ten, rows_of, "auto", False, 50).parents == dict.fromkeys(ten, FULL)
+    assert make_plan(nine, rows_of, "auto", True, 50).parents == dict.fromkeys(nine, FULL)
     chain = {h: h - 1 if h else COLD for h in nine}
     star = {h: 0 if h else COLD for h in nine}  # equally near, and none waits for another
-    assert make_plan(nine, mask_of, "auto", False, 50).parents == star
-    assert make_plan(nine, mask_of, "sir", False, 50).parents == chain
-    assert make_plan(nine, mask_of, "top", False, 50).parents == dict.fromkeys(nine, FULL)
-    assert make_plan(nine, mask_of, "none", True, 50).parents == dict.fromkeys(nine, COLD)
+    assert make_plan(nine, rows_of, "auto", False, 50).parents == star
+    assert make_plan(nine, rows_of, "sir", False, 50).parents == chain
+    assert make_plan(nine, rows_of, "top", False, 50).parents == dict.fromkeys(nine, FULL)
+    assert make_plan(nine, rows_of, "none", True, 50).parents == dict.fromkeys(nine, COLD)
     with pytest.raises(ValueError, match="seeding is 'sire'; it must be 'auto', 'none' or one of"):
-        make_plan(nine, mask_of, "sire", False, 50)
+        make_plan(nine, rows_of, "sire", False, 50)
 
 
 def test_folds_of_a_wave_wait_for_earlier_ones_alone() -> None:
@@ -164,7 +169,7 @@ def test_folds_of_a_wave_wait_for_earlier_ones_alone() -> None:
     masks = as_masks(KFold(7), problem.n)
 
     def waves(seeding: str, size: int) -> list[list[int]]:
-        plan = make_plan(range(7), masks.__getitem__, seeding, False, size)
+        plan = make_plan(range(7), left_out(masks), seeding, False, size)
         return FoldChain(problem.with_held_out, plan, Limits()).waves
 
     everybody = list(range(7))
@@ -178,8 +183,8 @@ def test_folds_of_a_wave_wait_for_earlier_ones_alone() -> None:
 
 def test_overlapping_folds_begin_from_the_nearest() -> None:
     masks = as_masks(RepeatedKFold(n_splits=4, n_repeats=5, random_state=0), 40)
-    latest = nearest_earlier(range(20), masks.__getitem__)
-    first = nearest_earlier(range(20), masks.__getitem__, prefers_first=True)
+    latest = nearest_earlier(range(20), left_out(masks))
+    first = nearest_earlier(range(20), left_out(masks), prefers_first=True)
     for h in range(1, 20):
         distances = [int(np.sum(masks[h] != masks[j])) for j in range(h)]
         assert distances[latest[h]] == distances[first[h]] == min(distances)
@@ -201,8 +206,8 @@ def test_the_full_solution_is_used_and_returned() -> None:
 
 def test_seeds_do_not_pay_on_tiny_problems(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = problem_of()
-    mask_of = as_masks(KFold(10), 50).__getitem__
-    assert not make_plan(range(10), mask_of, "auto", False, 50).may_give_up
+    rows_of = left_out(as_masks(KFold(10), 50))
+    assert not make_plan(range(10), rows_of, "auto", False, 50).may_give_up
     monkeypatch.setattr(parents_module, "FEW_INSTANCES", 0)
     run = solve_folds(problem, as_masks(KFold(10), problem.n), seeding="auto")
     assert [solution.info.seed for solution in run.solutions if solution][2:] == ["cold"] * 8

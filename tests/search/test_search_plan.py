@@ -88,7 +88,8 @@ class TestShelf:
             return thing
 
         def run(key):
-            assert shelf.use(key, 6, lambda: make(key), work) == key
+            with shelf.lease(key, 6, lambda: make(key)) as thing:
+                assert work(thing) == key
 
         threads = [threading.Thread(target=run, args=(k,)) for k in (0, 1, 2, 3)]
         for thread in threads:
@@ -97,10 +98,12 @@ class TestShelf:
             thread.join()
         assert sorted(made) == [0, 1, 2, 3]
         assert most[0] == 1  # two of them would be too large
-        shelf.use(made[-1], 6, lambda: pytest.fail("it is still there"), work)
+        with shelf.lease(made[-1], 6, lambda: pytest.fail("it is still there")) as thing:
+            assert thing == made[-1]
 
     def test_what_can_not_be_made_is_forgotten(self):
         shelf = Shelf(10)
         with pytest.raises(ZeroDivisionError):
-            shelf.use("a", 1, lambda: 1 // 0, lambda thing: thing)
-        assert shelf.use("a", 1, lambda: 7, lambda thing: thing) == 7
+            shelf.lease("a", 1, lambda: 1 // 0).__enter__()
+        with shelf.lease("a", 1, lambda: 7) as thing:
+            assert thing == 7

@@ -128,8 +128,8 @@ def test_pairs_together_are_the_pairs_alone(seed, n_classes, C, degenerate):
     model = SVC()
     model.classes_ = np.arange(n_classes)
     whole = Parts(model, codes, np.ones(n), one_vs_one.pair_members(codes, n_classes))
-    for p in range(len(whole)):
-        own = whole.members_of(p)
+    for p in range(whole.n_problems):
+        own = whole.places[p]
         alone = solve_sequence(whole.problem(p, view), weights[:, own], steps, limits=limits)
         for k in range(4):
             rows, beta = solved.support_in(p, k)

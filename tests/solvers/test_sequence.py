@@ -205,6 +205,15 @@ def test_what_the_time_limit_cuts_is_missing() -> None:
     assert not found.is_interrupted
 
 
+def test_values_of_a_sequence_that_was_cut_before_its_first_step_are_empty() -> None:
+    problem = a_problem(10.0)
+    found = solve_chain(problem, 2.0 ** np.arange(40), total_time_limit=1e-9)
+    assert found.n_solved == 0
+    assert found.beta.shape == (0, problem.n)
+    assert found.values_at(np.arange(3)).shape == (0, 3)
+    assert found.values_at(np.arange(3), slice(7, 0)).shape == (0, 3)
+
+
 @pytest.mark.parametrize(
     ("factors", "options", "message"),
     [

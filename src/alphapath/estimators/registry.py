@@ -57,8 +57,13 @@ def on_device(estimator: Any, device: str | None) -> Any:
     return moved.set_params(device=device)
 
 
-def as_searched(estimator: Any) -> Any:
-    """An estimator of this library, in the dual or in the primal, with the same parameters."""
+def as_searched(estimator: Any, device: str | None = None) -> Any:
+    """An estimator of this library, in the dual or in the primal, with the same parameters.
+
+    On `device`, if given.
+    """
+    if device is not None:
+        estimator = on_device(estimator, device)
     return convert(estimator) if is_primal(estimator) else as_own(estimator)
 
 

@@ -16,7 +16,7 @@ from ..errors import DeviceError, KernelError
 from ..kernels import Kernel, parse_memory_limit
 from ..kernels.equal_rows import EqualRows
 from ..kernels.limits import LARGEST_IN_FLOAT32, check_kernel_size, check_squared_norms
-from ..kernels.store import Counts
+from ..kernels.store import Counts, Shelf
 from ..problem.box_problem import FloatArray
 from .cuda import CudaEngine, require_cupy
 from .free_set import FREE_SET_SHARE, most_members
@@ -85,6 +85,8 @@ class DeviceStore:
         self.lock = threading.RLock()
         self._rows: DeviceRows | None = None
         self._keeps_products = False
+        #: Views that are leased; those in use fit the device together with their problems.
+        self.leases = Shelf(self.memory_limit)
         self._views: weakref.WeakValueDictionary[Hashable, DeviceView] = (
             weakref.WeakValueDictionary()
         )
@@ -93,6 +95,20 @@ class DeviceStore:
     def keep_products(self) -> None:
         """Cache squared distances if they take at most half of the memory for matrices."""
         self._keeps_products = True
+        self.leases = Shelf(self.room_for_jobs())
+
+    @contextmanager
+    def lease(
+        self, kernel: Kernel, *, tol: float, n_problems: int = 1, user: Hashable = None
+    ) -> Iterator[DeviceView]:
+        """The view of a kernel inside the context, once there is room for a user's problems."""
+
+        def make() -> DeviceView:
+            return self.view(kernel, tol=tol)
+
+        key = (kernel.key, tol < 1e-5, user)
+        with self.leases.lease(key, self.job_bytes(n_problems), make) as view:
+            yield view
 
     def view(self, kernel: Kernel, *, precision: str = "auto", tol: float = 1e-3) -> DeviceView:
         """Return the kernel on all rows; the same object as long as it is referenced."""

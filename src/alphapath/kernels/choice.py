@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from .base import KERNELS, FloatArray, Kernel
 from .callable import Callable as CallableKernel
+from .limits import check_squared_norms
 
 #: Values of X held in temporaries at once (they stay in the cache).
 BLOCK_VALUES = 1 << 16
@@ -22,6 +23,24 @@ def parameters_of(kernel: Any) -> tuple[str, ...]:
 def uses_gamma(kernel: Any) -> bool:
     """Whether the kernel (a name or a function) has a coefficient gamma."""
     return "gamma" in parameters_of(kernel)
+
+
+def choose_kernel(
+    model: Any, X: Any, sample_weight: FloatArray, *, given: Any = None
+) -> tuple[float, Kernel]:
+    """The gamma and the kernel that a model's parameters name on the rows of X.
+
+    `given` are the rows before equal ones were merged, where they are still to be checked.
+    """
+    if given is not None:
+        check_squared_norms(given)
+    gamma = choose_gamma(model, X, sample_weight)
+    return gamma, make_kernel(model.kernel, gamma, model.degree, model.coef0)
+
+
+def choose_kernels(model: Any, X: Any, weights: FloatArray) -> list[tuple[float, Kernel]]:
+    """The gamma and the kernel for every row of `weights`."""
+    return [choose_kernel(model, X, row) for row in weights]
 
 
 def choose_gamma(model: Any, X: Any, sample_weight: FloatArray) -> float:

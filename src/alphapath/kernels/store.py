@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeVar
@@ -87,6 +88,8 @@ class KernelStore:
         self.defers_rows = defers_rows
         self._samples: _core.Samples | None = None
         self._keeps_products = False
+        #: Views that are leased; those in use fit `room` together.
+        self.leases = Shelf(self.memory_limit)
         self._products: dict[tuple[str, Precision], _core.Gram] = {}
         self._views: weakref.WeakValueDictionary[Hashable, KernelView] = (
             weakref.WeakValueDictionary()
@@ -117,6 +120,23 @@ class KernelStore:
                 self._graves.add(weakref.ref(view, lambda grave: self._retire(gram, grave)))
                 self._n_views += 1
             return view
+
+    @contextmanager
+    def lease(
+        self, kernel: Kernel, *, tol: float, n_problems: int = 1, user: Hashable = None
+    ) -> Iterator[KernelView]:
+        """The view of a kernel inside the context, once there is room for work on it.
+
+        The last one stays until another is made. `n_problems` and `user` are for stores on a
+        device, where problems take room as well: there each user's are counted.
+        """
+
+        def make() -> KernelView:
+            return self.view(kernel, tol=tol)
+
+        key = (kernel.key, tol < 1e-5, user)
+        with self.leases.lease(key, self.work_bytes(tol), make) as view:
+            yield view
 
     @property
     def room(self) -> int:
@@ -158,10 +178,10 @@ class KernelStore:
         cancels their leading digits.
 
         Every matrix is then laid out as if it were the only one, so that its bits do not depend on
-        the others. Callers that work on several matrices at a time must keep the sum of their
-        `work_bytes` within `room`.
+        the others: `lease` keeps the sum of the `work_bytes` in use within `room`.
         """
         self._keeps_products = True
+        self.leases = Shelf(self.room)
 
     @property
     def nbytes(self) -> int:
@@ -562,19 +582,18 @@ class Shelf:
         self._entries: dict[Hashable, Entry] = {}
         self._changed = threading.Condition()
 
-    def use(
-        self, key: Hashable, size: int, make: Callable[[], Any], function: Callable[[Any], T]
-    ) -> T:
-        """Return function(object), creating the object by `make` unless it is cached.
+    @contextmanager
+    def lease(self, key: Hashable, size: int, make: Callable[[], T]) -> Iterator[T]:
+        """Yield the object of this key, created by `make` unless it is cached.
 
-        `function` must not pass the object on: it may be evicted as soon as it returns.
+        Callers must not pass it on: it may be evicted as soon as the context ends.
         """
         entry = self._take(key, size)
         try:
             with entry.lock:
                 if entry.value is None:
                     entry.value = make()
-            return function(entry.value)
+            yield entry.value
         finally:
             self._put_back(entry)
 

@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from ..estimators.linear_svc import LinearSVC
 from ..estimators.pipelines import has_preprocessing, last_step
-from ..estimators.registry import as_searched, on_device
+from ..estimators.registry import as_searched
 from ..estimators.smooth import BaseSmooth
 from ..kernels.samples import check_sparse
 from ..search.folds.plan import check_seeding
@@ -136,7 +136,7 @@ def cross_validate(
     array([0.98, 0.98, 0.96])
     """
     begin = time.perf_counter()
-    model = as_searched(on_device(last_step(estimator)[1], device))
+    model = as_searched(last_step(estimator)[1], device)
     check_seeding_of(model, seeding)
     check_sparse(X)
     X, y, groups = indexable(X, y, groups)
@@ -197,13 +197,13 @@ def make_run(
         n_threads = effective_n_jobs(n_jobs)
         folds: FoldModels = PipelineFolds(estimator, model, data, splits, n_threads)
     else:
-        rows = (X, y, read_params(params, estimator))
+        rows = (X, y, read_params(params, estimator) if params else None)
         if isinstance(model, BaseSmooth):
             return SmoothRun(SmoothFolds(model, *rows, splits), seeding, keep_train)
         if isinstance(model, LinearSVC):
             return LinearRun(LinearFolds(model, *rows, splits), keep_train)
         folds = FoldModels(model, *rows, splits, n_threads=effective_n_jobs(n_jobs))
-    if asked.wants_metric_alone and SequenceRun.is_for(folds, seeding):
+    if asked.wants_metric_alone and SequenceRun.is_for(folds, seeding, n_jobs):
         return SequenceRun(folds, seeding)
     if PairRun.is_for(folds, seeding):
         return PairRun(folds, seeding, keep_train)

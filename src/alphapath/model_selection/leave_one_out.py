@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import clone, is_classifier
 from sklearn.metrics import r2_score
+from sklearn.utils import get_tags
 
 from ..estimators.common.base import BaseSVM
-from ..estimators.common.problems import Budget, divide, overall_status, warn_unsolved
+from ..estimators.common.problems import Budget, divide_rows, overall_status, warn_unsolved
 from ..estimators.registry import as_own
 from ..estimators.smooth import BaseSmooth
 from ..kernels import KernelStore
@@ -112,7 +113,7 @@ def leave_one_out(
     """
     is_smooth = isinstance(estimator, BaseSmooth)
     (check_smooth_seeding if is_smooth else check_seeding)(seeding)
-    model = clone(estimator if is_smooth else as_own(estimator))
+    model = clone(estimator if isinstance(estimator, (BaseSVM, BaseSmooth)) else as_own(estimator))
     model._validate_params()
     if only_errors and not is_classifier(model):
         raise ValueError("only_errors=True is for classifiers; leave it False for other models.")
@@ -134,7 +135,8 @@ class Run:
     def __init__(self, model: Any, rows: Any, n_columns: int, begin: float) -> None:
         self.model, self.rows = model, rows
         self.groups = _group_rows(rows)
-        if is_classifier(model):
+        self.kind = get_tags(model).estimator_type
+        if self.kind == "classifier":
             _check_classes(model, rows.targets, rows.weights)
         self.values = np.full((rows.targets.size, n_columns), np.nan)
         self.n_refits = self.n_iter = 0
@@ -175,9 +177,9 @@ class Run:
     def _score(self, predictions: NDArray[Any], is_done: NDArray[np.bool_]) -> float:
         if predictions.size == 0:
             return float("nan")
-        if is_regressor(self.model):
+        if self.kind == "regressor":
             return float(r2_score(self.rows.targets[is_done], predictions))
-        if is_classifier(self.model):
+        if self.kind == "classifier":
             labels = self.model.classes_[self.rows.targets[is_done].astype(np.intp)]
             return float(np.mean(predictions == labels))
         return float(np.mean(predictions == 1))
@@ -191,9 +193,8 @@ class DualRun(Run):
         rows = model._prepare(X, y, sample_weight, merge=False)
         store = KernelStore(rows.X, memory_limit=model.memory_limit)
         self.view = store.view(model._kernel, tol=model.tol)
-        weights = model._weight_scale(rows.targets, rows.weights) * rows.weights
-        self.parts = divide(model, store, rows.targets, weights)
-        super().__init__(model, rows, len(self.parts), begin)
+        self.parts = divide_rows(model, store, rows)
+        super().__init__(model, rows, self.parts.n_problems, begin)
 
     def solve(self, seeding: str, only_errors: bool) -> None:
         limit = self.model.time_limit
@@ -202,7 +203,7 @@ class DualRun(Run):
             self.model.max_iter,
             deadline=None if limit is None else time.monotonic() + limit,
         )
-        for column in range(len(self.parts)):
+        for column in range(self.parts.n_problems):
             begin = time.perf_counter()
             full = solve_within(limits, self.parts.problem(column, self.view))
             self.n_iter += full.info.n_iter
@@ -221,7 +222,7 @@ class DualRun(Run):
         needs_refit = changes != 0.0
         if only_errors:
             needs_refit &= values * full.problem.targets >= 0.0
-        own = self.parts.members_of(column)
+        own = self.parts.places[column]
         instances, shared = self._choose_members(needs_refit, own)
         values[needs_refit] = np.nan
         stopped: Unfinished | None = None

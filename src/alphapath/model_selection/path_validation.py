@@ -149,9 +149,9 @@ def cross_validate_path(
     splitter = check_cv(cv, y, classifier=is_classifier(model))
     splits = make_splits(splitter, X, y, {"groups": groups})
     folds = FoldModels(model, X, y, sample_weight, splits, precision="float64")
-    if len(folds.parts) != 1:
+    if folds.parts.n_problems != 1:
         raise ValueError(
-            f"y has more than two classes, which makes {len(folds.parts)} problems; a path "
+            f"y has more than two classes, which makes {folds.parts.n_problems} problems; a path "
             f"follows one: pass the rows of two classes."
         )
     for h, error in folds.errors.items():

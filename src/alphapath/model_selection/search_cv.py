@@ -22,9 +22,9 @@ from sklearn.utils import assert_all_finite, indexable
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_method_params, _num_samples
 
-from ..estimators.common.problems import DEVICES, is_on_gpu
+from ..estimators.common.problems import DEVICES
 from ..estimators.pipelines import last_step, replace_last
-from ..estimators.registry import as_searched, is_peer, is_primal, on_device
+from ..estimators.registry import as_searched, is_peer
 from ..kernels import parse_memory_limit
 from ..kernels.samples import check_sparse
 from ..problem.solution import Status
@@ -227,8 +227,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         except KeyboardInterrupt:
             self._finish(candidates, table, scorers, refit_metric, is_cut=True)
             raise
-        is_cut = not table.is_complete
-        self._finish(candidates, table, scorers, refit_metric, is_cut)
+        self._finish(candidates, table, scorers, refit_metric, is_cut=not table.is_complete)
         if self.refit and hasattr(self, "best_index_"):  # nothing to fit where no cell was run
             with progress.refit() as context:
                 self._refit(X, y, routed.estimator.fit, context)
@@ -258,10 +257,10 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         """Bytes for kernels, the same for workers of any memory; None for the default of a GPU."""
         limit = self.memory_limit
         if limit is None:
-            limit = getattr(last_step(grid.estimator)[1], "memory_limit", None)
+            limit = getattr(grid.last[1], "memory_limit", None)
         if limit is None:
-            devices = {getattr(model.estimator, "_device", "cpu") for model in grid.models}
-            uses_gpu = any(is_on_gpu(device, _num_samples(X)) for device in devices)
+            n = _num_samples(X)
+            uses_gpu = any(model.is_on_gpu(n) for model in grid.models)
             return None if uses_gpu else parse_memory_limit(None)
         n_bytes = parse_memory_limit(limit)
         return n_bytes - n_bytes // SHARE_OF_SOLUTIONS
@@ -276,16 +275,15 @@ multimetric_, classes_, n_features_in_, feature_names_in_
             table.refuse(row, error)
         by_fold = goes_by_fold(grid, data)
         groups = make_groups(grid, data.splits, by_fold)
-        in_primal = is_primal(last_step(grid.estimator)[1])
-        if in_primal:
+        if grid.in_primal:
             plan = plan_primal(groups, grid.models, self.plan, self.seeding)
         else:
             plan = make_plan(groups, self.plan, self.seeding)
         shares = self._share_time(len(data.splits), by_fold)
-        setting = Setting(data, grid.heads, last_step(grid.estimator), grid.models, judge, shares)
+        setting = Setting(data, grid.heads, grid.last, grid.models, judge, shares)
         self.plan_ = plan
         progress.begin(plan)
-        work: Any = PrimalWork(setting, self.seeding) if in_primal else SearchWork(setting)
+        work: Any = PrimalWork(setting, self.seeding) if grid.in_primal else SearchWork(setting)
         journal = self._open_journal(data, grid, plan)
         try:
             for chain, arrays in run_chains(
@@ -294,7 +292,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
                 n_jobs=self.n_jobs,
                 n_threads=work.n_threads,
                 journal=journal,
-                on_begin=progress.on_begin,
+                on_begin=None if progress.is_silent else progress.on_begin,
             ):
                 table.add(chain, arrays)
                 progress.on_end(chain)
@@ -369,7 +367,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         self.cv_results_ = results
         means = [values for name, values in results.items() if name.startswith("mean_test_")]
         # Where all is done and nothing has a score, the first candidate is chosen as elsewhere.
-        is_known = table.is_complete or not np.isnan(np.array(means, dtype=float)).all()
+        is_known = not is_cut or not np.isnan(np.array(means, dtype=float)).all()
         if (self.refit or not self.multimetric_) and is_known:
             self._choose(results, refit_metric)
 
@@ -406,7 +404,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_
         was_peer = is_peer(given)
         fitted = best
         if was_peer or self.device is not None:
-            fitted = replace_last(best, as_searched(on_device(given, self.device)))
+            fitted = replace_last(best, as_searched(given, self.device))
         begin = time.time()
         with context(fitted):
             fitted.fit(X, *(() if y is None else (y,)), **fit_params)

@@ -9,7 +9,7 @@ Legend: K kernel matrix, r targets, c weights (0 = held out), beta signed dual v
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -79,6 +79,19 @@ class Problem:
     ridge : float or array of shape (n,)
         Added to the diagonal of the kernel; one number for all instances, or one per instance.
 
+    Attributes
+    ----------
+    n : int
+        Number of instances, held-out ones included.
+    lower, upper : array of shape (n,)
+        Bounds of beta (read-only).
+    box_size : float
+        The sum of all weights, which |beta|_1 does not exceed (or not by much).
+    total : float
+        The value that sum(beta) must have where has_equality; 0 otherwise.
+    has_ridge : bool
+        Whether anything is added to the diagonal.
+
     Examples
     --------
     >>> import numpy as np
@@ -100,13 +113,20 @@ class Problem:
     has_equality: bool = True
     total_share: float = 0.0
     ridge: float | FloatArray = 0.0
+    n: int = field(init=False, repr=False)
+    lower: FloatArray = field(init=False, repr=False)
+    upper: FloatArray = field(init=False, repr=False)
+    box_size: float = field(init=False, repr=False)
+    total: float = field(init=False, repr=False)
+    has_ridge: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        n = self.kernel.n
         for name in ("targets", "weights", "lower_scale", "upper_scale"):
             array = freeze(getattr(self, name), name)
-            if array.shape[0] != self.kernel.n:
+            if array.shape[0] != n:
                 raise InvalidProblem(
-                    f"{name} has {array.shape[0]} values, but the kernel has {self.kernel.n} "
+                    f"{name} has {array.shape[0]} values, but the kernel has {n} "
                     f"instances; there must be one value per instance."
                 )
             object.__setattr__(self, name, array)
@@ -115,36 +135,24 @@ class Problem:
         is_number = np.ndim(self.ridge) == 0
         ridge = float(self.ridge) if is_number else freeze(self.ridge, "ridge")
         object.__setattr__(self, "ridge", ridge)
+        object.__setattr__(self, "n", n)
         check_values(self)
+        has_ridge = ridge != 0.0 if isinstance(ridge, float) else bool(ridge.any())
+        object.__setattr__(self, "has_ridge", has_ridge)
+        self._set_box()
+
+    def _set_box(self) -> None:
+        """Set what depends on the weights, which were checked."""
+        weights = self.weights
+        size = float(weights.sum())
+        self.__dict__.update(
+            lower=scale_box(self.lower_scale, weights),
+            upper=scale_box(self.upper_scale, weights),
+            box_size=size,
+            total=0.0 if self.total_share == 0.0 else self.total_share * size,
+        )
         if self.has_equality:
             check_sum(self)
-
-    @property
-    def n(self) -> int:
-        """Number of instances, including held-out ones."""
-        return len(self.targets)
-
-    @cached_property
-    def lower(self) -> FloatArray:
-        """Lower bounds of beta (read-only)."""
-        return scale_box(self.lower_scale, self.weights)
-
-    @cached_property
-    def upper(self) -> FloatArray:
-        """Upper bounds of beta (read-only)."""
-        return scale_box(self.upper_scale, self.weights)
-
-    @cached_property
-    def total(self) -> float:
-        """The required value of sum(beta) if has_equality, otherwise 0."""
-        if self.total_share == 0.0:
-            return 0.0
-        return self.total_share * float(self.weights.sum())
-
-    @property
-    def box_size(self) -> float:
-        """The sum of all weights, which |beta|_1 does not exceed (or not by much)."""
-        return float(self.weights.sum())
 
     @cached_property
     def holds_zero(self) -> bool:
@@ -158,11 +166,6 @@ class Problem:
             return self.ridge
         return freeze(np.full(self.n, self.ridge), "ridge")
 
-    @cached_property
-    def has_ridge(self) -> bool:
-        """Whether the diagonal has a ridge."""
-        return self.ridge != 0.0 if isinstance(self.ridge, float) else bool(self.ridge.any())
-
     def with_ridge(self, ridge: float | FloatArray) -> Problem:
         """Return the same problem with another ridge."""
         return replace(self, ridge=ridge)
@@ -174,12 +177,9 @@ class Problem:
             return replace(self, weights=found)
         # Nothing else than the box depends on them: what was checked is kept.
         moved = self._copy()
-        for name in ("lower", "upper", "total"):
-            moved.__dict__.pop(name, None)
         object.__setattr__(moved, "weights", found)
         check_weights(moved)
-        if self.has_equality:
-            check_sum(moved)
+        moved._set_box()
         return moved
 
     def _copy(self) -> Problem:
@@ -393,7 +393,7 @@ def check_sum(problem: Problem) -> None:
     if not np.isfinite(total):
         raise InvalidProblem(
             f"The sum constraint asks for sum(beta) = {total}: total_share is "
-            f"{problem.total_share} and the weights sum to {problem.weights.sum()}; both must be "
+            f"{problem.total_share} and the weights sum to {problem.box_size}; both must be "
             f"finite."
         )
     if total == 0.0 and problem.holds_zero:

@@ -57,7 +57,7 @@ def estimate_work(solution: Solution, has_sisters: bool = False) -> float:
 
 def count_work(solved: SequenceSolution) -> FloatArray:
     """The work of each step of a sequence, after the same model, and that of the greedy seed."""
-    rows = solved.steps.rows[: len(solved)]
+    rows = solved.steps.rows[: solved.n_solved]
     n = np.count_nonzero(solved.weights, axis=1).astype(np.float64)[rows]
     return work_of_steps(solved.columns, n)
 

@@ -14,13 +14,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 
 from ..problem.box_problem import FloatArray, Problem
 from ..problem.steps import Known
-from ..solvers.sequence.sequence import SequenceSolution
+from ..solvers.sequence.sequence import SequenceSolution, move_known
 from .chain import NEIGHBOUR, ROOT, Arrays, Chain, Step
 from .cost import multiply_work
 
@@ -115,7 +114,7 @@ class Neighbour:
     def keep(self, pair: int, steps: Sequence[Step], solved: SequenceSolution) -> None:
         """Keep what the next chain may begin from."""
         weights = solved.steps.factors[:, None] * solved.weights[solved.steps.rows]
-        for k, step in enumerate(steps[: len(solved)]):
+        for k, step in enumerate(steps[: solved.n_solved]):
             if step.factor == 0:
                 self.first[pair, step.fold] = weights[k], solved.beta[k].copy()
 
@@ -124,11 +123,8 @@ class Neighbour:
         if (pair, fold) not in self.first:
             return None
         weights, beta = self.first[pair, fold]
-        support = np.flatnonzero(beta)
-        view: Any = problem.kernel
-        gradient = view.multiply(support, beta[support]) - problem.targets
-        work = MOVE_WORK + multiply_work(problem.n, support.size)
-        return Known(weights, beta, gradient), work
+        known = move_known(weights, beta, problem, problem.kernel)
+        return known, MOVE_WORK + multiply_work(problem.n, int(np.count_nonzero(beta)))
 
 
 def units_of(chains: Sequence[Chain]) -> list[list[Chain]]:

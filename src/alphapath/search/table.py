@@ -237,7 +237,7 @@ class ChainResult:
         self, steps: Sequence[Step], solved: SequenceSolution, position: Mapping[int, int]
     ) -> None:
         """Add the counts of one pair's solves."""
-        n, n_factors = len(solved), self.shape[1]
+        n, n_factors = solved.n_solved, self.shape[1]
         cells = [position[step.fold] * n_factors + step.factor for step in steps[:n]]
         # Most chains are complete and in order: then no cell needs to be looked up.
         is_whole = cells == list(range(self.n_iter.size))
@@ -274,27 +274,43 @@ class ChainResult:
         self.fit_time.reshape(-1)[where] += sums["seed_time"] + sums["solve_time"]
         self.work.reshape(-1)[where] += work
 
-    def share_time(self, seconds: float) -> None:
-        """Give every cell an equal share of what belongs to none."""
-        rest = max(seconds - float(self.fit_time.sum()), 0.0)
-        self.fit_time += rest / self.fit_time.size
+    def finish(
+        self,
+        n_done: Mapping[int, int],
+        scores: Mapping[int, Mapping[str, FloatArray]],
+        seconds: tuple[float, float | None],
+    ) -> None:
+        """Enter the scores of folds, and share the time that belongs to no cell equally.
 
-    def forget(self, h: int, n_done: int) -> None:
-        """Mark the factors of a fold that the time did not suffice for."""
-        if n_done == self.shape[1]:
-            return
-        late = (h, slice(n_done, None))
+        Parameters
+        ----------
+        n_done : dict
+            For each fold that was not refused how many factors, from the first, were solved.
+        scores : dict
+            By name, of those.
+        seconds : (float, float or None)
+            Of all solves and of all scores; None where each cell has its own for the latter.
+        """
+        rest = max(seconds[0] - float(self.fit_time.sum()), 0.0)
+        self.fit_time += rest / self.fit_time.size
+        if seconds[1] is not None:
+            self.score_time[list(n_done)] = seconds[1] / (len(n_done) * self.shape[1])
+        for h, found in scores.items():
+            for name, values in found.items():
+                if name not in self.scores:
+                    self.scores[name] = np.full(self.shape, np.nan)
+                self.scores[name][h, : len(values)] = values
+        for h, n in n_done.items():
+            if n < self.shape[1]:
+                self._forget((h, slice(n, None)))
+
+    def _forget(self, late: tuple[int, slice]) -> None:
+        """Mark cells that the time did not suffice for."""
         self.rank[late] = RANK_OF[NOT_RUN]
         self.n_iter[late] = 0
         self.seeds[late] = 0
         for array in (self.duality_gap, self.fit_time, self.score_time):
             array[late] = np.nan
-
-    def enter_scores(self, h: int, scores: Mapping[str, FloatArray]) -> None:
-        for name, values in scores.items():
-            if name not in self.scores:
-                self.scores[name] = np.full(self.shape, np.nan)
-            self.scores[name][h, : len(values)] = values
 
     def refuse(self, folds: Iterable[int], error: BaseException) -> None:
         """Mark folds whose training set was refused."""

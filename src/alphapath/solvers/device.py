@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ..gpu import DeviceView
 from ..gpu.batch import Plan, parents_along_c
 from ..gpu.sequence import solve_on_device
 from ..problem.box_problem import FloatArray, Problem, Start
@@ -56,8 +55,3 @@ def solve(problem: Problem, start: Start | None, limits: Limits) -> Solution:
         name: columns[name][0] for name in ("status", "n_iter", "n_free_set_solves", "solve_time")
     }
     return make_solution(problem, columns["beta"][0], columns["gradient"][0], counts)
-
-
-def is_on_device(problem: Problem) -> bool:
-    """Whether the problem's kernel lives on a GPU."""
-    return isinstance(problem.kernel, DeviceView)

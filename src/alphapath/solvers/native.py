@@ -15,6 +15,8 @@ from threadpoolctl import ThreadpoolController
 
 from .. import _core
 from ..errors import SolverMismatch
+from ..gpu import DeviceView
+from ..kernels import KernelView
 from ..problem.box_problem import FloatArray, Problem, Start
 from ..problem.limits import Limits
 from ..problem.solution import Info, Solution, Status, judge
@@ -33,16 +35,32 @@ _n_inside = 0
 _limiter: Any = None
 
 
+def is_on_device(problem: Problem) -> bool:
+    """Whether the problem's kernel lives on a GPU."""
+    return isinstance(problem.kernel, DeviceView)
+
+
+def is_rounded(view: Any) -> bool:
+    """Whether the kernel values are in float32."""
+    return isinstance(view, KernelView) and view.gram.precision == "float32"
+
+
 def solve_options(limits: Limits, spare_bytes: int) -> _core.SolveOptions:
-    """Convert limits for the native solvers; reject those that no solve can meet."""
-    limits.check()
+    """Limits as the native solvers take them; refuses those that no solve can meet."""
+    tol, gap_tol, seconds = limits.tol, limits.gap_tol, limits.time_limit
+    if not tol > 0.0:
+        raise ValueError(f"tol is {tol}; it must be positive.")
+    if gap_tol is not None and not gap_tol > 0.0:
+        raise ValueError(f"gap_tol is {gap_tol}; it must be positive.")
+    if seconds is not None and not seconds > 0.0:
+        raise ValueError(f"time_limit is {seconds}; it must be positive, or None.")
     return _core.SolveOptions(
-        tol=float(limits.tol),
+        tol=float(tol),
         max_iter=int(limits.max_iter),
-        time_limit=0.0 if limits.time_limit is None else float(limits.time_limit),
+        time_limit=0.0 if seconds is None else float(seconds),
         free_set=bool(limits.free_set),
         memory_limit=spare_bytes,
-        gap_tol=0.0 if limits.gap_tol is None else float(limits.gap_tol),
+        gap_tol=0.0 if gap_tol is None else float(gap_tol),
     )
 
 

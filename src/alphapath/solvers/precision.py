@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import KernelView
 from ..problem.box_problem import FloatArray, Problem
 from ..problem.solution import Info, Solution, Status
 from ..problem.steps import Known, Steps
+from .native import is_rounded
 
 #: The slopes that are furthest off, in standard deviations.
 SPREAD = 4.0
@@ -35,11 +35,6 @@ SUMS = ("n_iter", "n_free_set_solves", "n_bound_hits", "n_refreshes", "solve_tim
 KEPT = ("seed", "seed_time")
 
 Solve = Callable[[Problem, Steps, Sequence[Known], float | None], dict[str, Any]]
-
-
-def is_rounded(view: Any) -> bool:
-    """Whether the kernel values are in float32."""
-    return isinstance(view, KernelView) and view.gram.precision == "float32"
 
 
 def slope_errors(view: Any, lengths: FloatArray | np.floating[Any], tol: float) -> FloatArray:

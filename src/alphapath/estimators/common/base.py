@@ -15,9 +15,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ...kernels import KernelStore, Precomputed
-from ...kernels.choice import choose_gamma, make_kernel
+from ...kernels.choice import choose_kernel
 from ...kernels.equal_rows import on_distinct_rows
-from ...kernels.limits import check_decision_values, check_squared_norms
+from ...kernels.limits import check_decision_values
 from ...kernels.raw_rows import Members, RawRows
 from ...kernels.samples import check_sparse
 from ...problem.box_problem import FloatArray, KernelView, Problem
@@ -64,6 +64,8 @@ class BaseSVM(RememberedParameters):
     max_iter: int
     memory_limit: Any
     time_limit: float | None
+    #: Where the kernel lives; models that know no other device stay on the processor.
+    device: str = "cpu"
 
     support_: NDArray[np.int32]
     support_vectors_: Any
@@ -76,11 +78,6 @@ class BaseSVM(RememberedParameters):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = self.kernel != "precomputed"
         return tags
-
-    @property
-    def _device(self) -> str:
-        """Where the kernel lives; models that know no other device stay on the processor."""
-        return getattr(self, "device", "cpu")
 
     # -- what a model says about itself
 
@@ -123,11 +120,12 @@ class BaseSVM(RememberedParameters):
 
     def _check_rows(self, X: Any, *y: Any, reset: bool = True) -> Any:
         """X and, where given, y: float64, finite, C-contiguous or canonical CSR."""
-        check_sparse(X)
-        if sp.issparse(X) and self.kernel == "precomputed":
-            raise TypeError(
-                f"The precomputed kernel is a sparse {type(X).__name__}; pass a dense array."
-            )
+        if sp.issparse(X):
+            check_sparse(X)
+            if self.kernel == "precomputed":
+                raise TypeError(
+                    f"The precomputed kernel is a sparse {type(X).__name__}; pass a dense array."
+                )
         if is_clean(X, *y) and (reset or self._knows_columns(X)):
             if reset:
                 self.n_features_in_ = X.shape[1]
@@ -163,10 +161,9 @@ class BaseSVM(RememberedParameters):
             merged = merge_rows(X, targets, weights, by_target=self._n_problems > 1)
         else:
             merged = keep_rows(X, targets, weights)
-        if not is_given:
-            check_squared_norms(X)
-        self._gamma = choose_gamma(self, merged.X, merged.weights)
-        self._kernel = make_kernel(self.kernel, self._gamma, self.degree, self.coef0)
+        self._gamma, self._kernel = choose_kernel(
+            self, merged.X, merged.weights, given=None if is_given else X
+        )
         self.shape_fit_ = X.shape
         return merged
 
@@ -176,7 +173,7 @@ class BaseSVM(RememberedParameters):
         merged = self._prepare(X, y, sample_weight, merge=True)
         scale = self._weight_scale(merged.targets, merged.weights)
         is_single = self._n_problems == 1
-        store = make_store(merged.X, self.memory_limit, self._device, defers_rows=is_single)
+        store = make_store(merged.X, self.memory_limit, self.device, defers_rows=is_single)
         view: Any = store.view(self._kernel, tol=self.tol)
         parts = divide(self, store, merged.targets, scale * merged.weights)
         betas, biases, infos = budget.solve(parts, view)
@@ -234,7 +231,7 @@ class BaseSVM(RememberedParameters):
         store = KernelStore(rows.X, memory_limit=self.memory_limit)
         view = store.view(model._kernel, tol=self.tol)
         parts = model._parts_of(rows)
-        problems = [parts.problem(number, view) for number in range(len(parts))]
+        problems = [parts.problem(number, view) for number in range(parts.n_problems)]
         return problems[0] if len(problems) == 1 else problems
 
     def certify(
@@ -274,7 +271,7 @@ class BaseSVM(RememberedParameters):
             beta = np.zeros(rows.weights.size)
             beta[self.support_] = coef
             problem = parts.problem(number, raw)
-            found.append(certify(problem, beta[parts.members_of(number)], float(bias)))
+            found.append(certify(problem, beta[parts.places[number]], float(bias)))
         return found[0] if len(found) == 1 else found
 
     def _refit_parameters(self) -> Self:

@@ -29,6 +29,7 @@ from ...problem.steps import Steps
 from ...solvers.dual import smo
 from ...solvers.sequence.class_pairs import MOST_INSTANCES, ClassPairs, solve_class_pairs
 from . import one_vs_one
+from .merge_rows import MergedRows
 from .one_vs_one import PairBetas
 
 DEVICES = ("cpu", "cuda", "auto")
@@ -69,23 +70,14 @@ class Parts:
         members: list[Members] | None,
     ) -> None:
         self.model, self.targets, self.weights, self.members = model, targets, weights, members
-
-    def __len__(self) -> int:
-        return int(self.model._n_problems)
-
-    @property
-    def is_divided(self) -> bool:
-        return self.members is not None
-
-    @property
-    def largest(self) -> int:
-        """The instances of the largest problem."""
-        return self.targets.size if self.members is None else max(map(len, self.members))
-
-    @property
-    def are_small(self) -> bool:
-        """Whether they are pairs with few enough instances to be solved best in one call."""
-        return self.is_divided and self.largest <= MOST_INSTANCES
+        self.n_problems = int(model._n_problems)
+        self.is_divided = members is not None
+        #: The instances of the largest problem.
+        self.largest = targets.size if members is None else max(map(len, members))
+        #: Whether they are pairs of so few instances that they are best solved in one call.
+        self.are_small = self.is_divided and self.largest <= MOST_INSTANCES
+        #: For each problem, which values of an array over all instances are its own.
+        self.places: list[Any] = [slice(None)] * self.n_problems if members is None else members
 
     @cached_property
     def pairs(self) -> ClassPairs:
@@ -98,13 +90,9 @@ class Parts:
         signs = np.where(self.targets[members] == positive, 1.0, -1.0)
         return ClassPairs(members, signs, np.concatenate([[0], np.cumsum(sizes)]))
 
-    def members_of(self, number: int) -> Any:
-        """Which values of an array over all instances are those of a problem."""
-        return slice(None) if self.members is None else self.members[number]
-
     def problem(self, number: int, view: Any) -> Problem:
         """One problem, on its part of the kernel `view` of all instances."""
-        own = self.members_of(number)
+        own = self.places[number]
         part = view if self.members is None else view.part(own)
         problem: Problem = self.model._make_problem(
             number, part, self.targets[own], self.weights[own]
@@ -118,6 +106,12 @@ def divide(model: Any, store: Any, targets: FloatArray, weights: FloatArray) -> 
     if parts.is_divided and not store.holds_part(parts.largest, model.tol):
         return Parts(model, targets, weights, None)
     return parts
+
+
+def divide_rows(model: Any, store: Any, rows: MergedRows) -> Parts:
+    """The same for rows with the weights that the model gives them."""
+    scale = model._weight_scale(rows.targets, rows.weights)
+    return divide(model, store, rows.targets, scale * rows.weights)
 
 
 def make_store(
@@ -169,7 +163,7 @@ class Budget:
             return self._solve_together(parts, view)
         stop: Status | None = None
         found = []
-        for number in range(len(parts)):
+        for number in range(parts.n_problems):
             problem = parts.problem(number, view)
             if stop is not None:
                 solution = leave_unsolved(problem, stop)

@@ -10,7 +10,7 @@ import copy
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -25,13 +25,13 @@ from ...estimators.common.one_vs_one import PairBetas
 from ...estimators.common.problems import (
     Budget,
     Parts,
-    divide,
+    divide_rows,
     make_store,
     overall_status,
     warn_unsolved,
 )
 from ...gpu import DeviceStore
-from ...kernels.choice import make_kernel, scale_gamma, uses_gamma
+from ...kernels.choice import choose_kernel, choose_kernels, uses_gamma
 from ...kernels.equal_rows import first_equal
 from ...kernels.raw_rows import RawRows
 from ...problem.box_problem import FloatArray, Problem
@@ -39,7 +39,8 @@ from ...problem.limits import Limits
 from ...problem.solution import Info, Solution
 from ...search.folds.plan import FULL, Plan, make_plan
 from ...search.folds.run import FoldChain
-from ...solvers.precision import is_rounded, on_good_view
+from ...solvers.native import is_rounded
+from ...solvers.precision import on_good_view
 from .near_ties import EXACT, share_of_ties
 from .protocol import Indices, Split
 from .training_sets import FoldSets
@@ -96,7 +97,7 @@ class FoldModels(FoldSets):
         model._validate_params()
         super().__init__(model, model._prepare(X, y, sample_weight, merge=False), splits)
         self.store = make_store(
-            self.rows.X, estimator.memory_limit, estimator._device, n_threads=n_threads
+            self.rows.X, estimator.memory_limit, estimator.device, n_threads=n_threads
         )
         self.precision = precision
         self.has_own_kernels = estimator.gamma == "scale" and uses_gamma(estimator.kernel)
@@ -104,14 +105,13 @@ class FoldModels(FoldSets):
             self.store.keep_products()
         #: The kernel of all data, where all folds are on it.
         self.whole: Any = None if self.has_own_kernels else self._view(self.model._kernel)
-        scale = self.model._weight_scale(self.rows.targets, self.rows.weights)
-        weights = scale * self.rows.weights
-        self._set_parts(divide(self.model, self.store, self.rows.targets, weights))
+        self._set_parts(divide_rows(self.model, self.store, self.rows))
 
     def _set_parts(self, parts: Parts) -> None:
         self.parts = parts
         self._lock = threading.Lock()
         self._views: dict[int, Any] = {}
+        self._kernels: dict[int, tuple[float, Any]] = {}
         #: Problems on all data, by their number, while somebody is at work on their folds.
         self._held: dict[int, Problem] = {}
 
@@ -119,10 +119,14 @@ class FoldModels(FoldSets):
         """Where folds begin."""
         return make_plan(folds, self._held_out, seeding, False, self.parts.largest)
 
-    def _held_out(self, fold: int) -> NDArray[np.bool_]:
-        mask = np.ones(self.n_rows, dtype=bool)
-        mask[self.splits[fold][0]] = False
-        return mask
+    def _held_out(self, folds: Sequence[int]) -> list[NDArray[np.intp]]:
+        """The rows that folds do not train on."""
+        found = []
+        for fold in folds:
+            mask = np.ones(self.n_rows, dtype=bool)
+            mask[self.splits[fold][0]] = False
+            found.append(np.flatnonzero(mask))
+        return found
 
     def make_chains(self, seeding: str, limits: Limits) -> list[FoldChain]:
         """One chain of folds a problem; a fold without one of the pair's classes is not in it."""
@@ -153,10 +157,16 @@ class FoldModels(FoldSets):
             self._held[p] = self.parts.problem(p, whole)
         return self._held[p]
 
+    @property
+    def is_native(self) -> bool:
+        """Whether sequences of the first problem can be solved in one native call."""
+        problem = self.problem(0)
+        return problem.has_equality and not problem.has_ridge
+
     def problem_of(self, p: int, fold: int) -> Problem:
         """Problem `p` with the weights and the kernel of a fold, or FULL."""
         problem = self.problem(p)
-        own = self.parts.members_of(p)
+        own = self.parts.places[p]
         if fold != FULL:
             weights, is_member = self.training_set(fold).weights[own], problem.weights > 0.0
             problem = problem.with_weights(
@@ -172,8 +182,17 @@ class FoldModels(FoldSets):
         model = self.model
         if fold == FULL or not self.has_own_kernels:
             return model._gamma, model._kernel
-        gamma = scale_gamma(self.rows.X, self.rows.weights * self.training_set(fold).times)
-        return gamma, make_kernel(model.kernel, gamma, model.degree, model.coef0)
+        if fold in self._kernels:
+            return self._kernels[fold]
+        weights = self.rows.weights * self.training_set(fold).times
+        return choose_kernel(model, self.rows.X, weights)
+
+    def choose_kernels(self, folds: Sequence[int]) -> None:
+        """Choose the kernels of few folds beforehand, all at once."""
+        weights = np.stack([self.rows.weights * self.training_set(h).times for h in folds])
+        self._kernels = dict(
+            zip(folds, choose_kernels(self.model, self.rows.X, weights), strict=True)
+        )
 
     @property
     def is_on_device(self) -> bool:
@@ -194,7 +213,7 @@ class FoldModels(FoldSets):
         one it begins from."""
         return min(2, self._n_at_a_time)
 
-    @property
+    @cached_property
     def _n_at_a_time(self) -> int:
         """Kernels of folds that fit the memory limit together."""
         if isinstance(self.store, DeviceStore):
@@ -214,7 +233,7 @@ class FoldModels(FoldSets):
 
     def reduce(self, p: int, fold: int, solution: Solution, keep_train: bool) -> PairFit:
         """Keep what the fitted estimator and its scores need."""
-        members = self.parts.members_of(p) if self.parts.is_divided else None
+        members = self.parts.places[p] if self.parts.is_divided else None
         return reduce_solution(self, fold, solution, keep_train, members=members)
 
     def with_values(

@@ -8,6 +8,7 @@ gradient is computed anew.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples
 
 from ...estimators.common.base import BaseSVM
-from ...estimators.common.problems import divide, is_on_gpu, make_store
+from ...estimators.common.problems import divide_rows, is_on_gpu, make_store
 from ...estimators.pipelines import has_sampler
-from ...kernels.choice import choose_gamma, make_kernel
+from ...kernels.choice import choose_kernel
 from ...search.folds.plan import FULL
 from .dual import FoldModels
 from .preprocessing import SearchData, divide_params, transform_fold
@@ -80,9 +81,8 @@ class PipelineFolds(FoldModels):
         for h in failed:
             self.codes.pop(h, None)
         self.whole = None
-        store = make_store(rows.X, self.base.memory_limit, self.base._device)
-        weights = prepared._weight_scale(rows.targets, rows.weights) * rows.weights
-        self._set_parts(divide(prepared, store, rows.targets, weights))
+        store = make_store(rows.X, self.base.memory_limit, self.base.device)
+        self._set_parts(divide_rows(prepared, store, rows))
 
     def X_of(self, fold: int) -> Any:
         """The rows behind the preprocessing of a fold; zeros for those in no part of it."""
@@ -95,14 +95,16 @@ class PipelineFolds(FoldModels):
         weights = self.rows.weights
         if fold != FULL:
             weights = weights * self.training_set(fold).times
-        gamma = choose_gamma(model, X, weights)
-        return gamma, make_kernel(model.kernel, gamma, model.degree, model.coef0)
+        return choose_kernel(model, X, weights)
+
+    def choose_kernels(self, folds: Sequence[int]) -> None:
+        """Nothing: the rows of a fold are made when its kernel is asked for."""
 
     @property
     def is_on_device(self) -> bool:
-        return is_on_gpu(self.base._device, self.rows.weights.size)
+        return is_on_gpu(self.base.device, self.rows.weights.size)
 
-    @property
+    @cached_property
     def _n_at_a_time(self) -> int:
         return 2  # each has a store, and a limit, of its own
 
@@ -111,7 +113,7 @@ class PipelineFolds(FoldModels):
 
     def _make_view(self, fold: int) -> Any:
         store = make_store(
-            self.X_of(fold), self.base.memory_limit, self.base._device, n_threads=self.n_threads
+            self.X_of(fold), self.base.memory_limit, self.base.device, n_threads=self.n_threads
         )
         return store.view(self.kernel_of(fold)[1], tol=self.base.tol)
 

@@ -64,7 +64,7 @@ class SearchData:
 
     def sample_weight(self) -> Any:
         """The weights of all rows, for an SVM without preprocessing."""
-        return read_params(self.fit_params, self.estimator)
+        return read_params(self.fit_params, self.estimator) if self.fit_params else None
 
 
 @dataclass(frozen=True)

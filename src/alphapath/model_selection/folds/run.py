@@ -9,17 +9,22 @@ from typing import Any, Protocol
 import numpy as np
 from joblib import effective_n_jobs
 
+from ...problem.box_problem import FloatArray
 from ...problem.limits import Limits
 from ...problem.solution import Info, Status
+from ...problem.steps import Steps
 from ...search.folds.plan import FEW_INSTANCES, FULL
-from ...search.folds.run import MAX_BATCH_VALUES, is_native, solve_chains
+from ...search.folds.run import MAX_BATCH_VALUES, solve_chains
 from ...seeds import native_fold_seeds
 from ...solvers.sequence.class_pairs import PairsSolution, solve_class_pairs
-from ...solvers.sequence.sequence import solve_sequence
+from ...solvers.sequence.sequence import Moved, solve_on_kernels, solve_sequence
 from .dual import FoldModels, PairFit
 from .linear import LinearFolds
 from .smooth import SmoothFolds
 from .table import FoldTable
+
+#: No row.
+NOWHERE = np.empty(0, dtype=np.intp)
 
 
 class Run(Protocol):
@@ -109,7 +114,10 @@ class LinearRun(FoldRun):
 
 
 class SequenceRun:
-    """The folds of a model of one problem on one kernel, of which only a metric is asked for.
+    """The folds of a model of one problem, of which only a metric is asked for.
+
+    On one kernel they are one native call. Where folds have kernels of their own, they are solved
+    one by one, each on its kernel.
 
     Parameters
     ----------
@@ -123,44 +131,78 @@ class SequenceRun:
         self._full: list[Info] = []
 
     @staticmethod
-    def is_for(folds: FoldModels, seeding: str) -> bool:
+    def is_for(folds: FoldModels, seeding: str, n_jobs: int | None) -> bool:
         """Whether folds can be solved so, and are so small that it pays."""
+        if folds.has_own_kernels and folds.limit_workers(n_jobs) > 1:
+            return False  # workers solve them side by side
         return (
             seeding in ("auto", "none", *native_fold_seeds())
             and folds.n_classes == 2
             and folds.n_rows <= FEW_INSTANCES
             and 2 * folds.n_rows * (len(folds.splits) + 1) <= MAX_BATCH_VALUES
-            and not (folds.has_own_kernels or folds.is_on_device or folds.errors)
+            and not (folds.is_on_device or folds.errors)
             and not any(folds.training_set(h).has_repeats for h in folds.codes)
             and all(test.size for _, test in folds.splits)
-            and is_native(folds.problem(0))
+            and folds.is_native
         )
 
     def fill(self, table: FoldTable, n_jobs: int | None) -> None:
         """Enter every fold; after Ctrl-C those that are solved."""
-        folds, model = self.folds, self.folds.model
+        folds = self.folds
         everybody = list(self.plan.parents)
         order = [FULL] * self.plan.needs_full + everybody
-        weights = [
-            folds.parts.weights if h == FULL else folds.training_set(h).weights for h in order
-        ]
-        solved = solve_sequence(
-            folds.problem(0),
-            np.stack(weights),
-            self.plan.as_steps(order),
-            limits=Limits(model.tol, model.max_iter, model.time_limit),
-            n_threads=effective_n_jobs(n_jobs),
+        weights = np.stack(
+            [folds.parts.weights if h == FULL else folds.training_set(h).weights for h in order]
         )
+        steps = self.plan.as_steps(order)
+        tests = [folds.splits[h][1] if h != FULL else NOWHERE for h in order]
+        if folds.has_own_kernels:
+            solved = self._solve_on_kernels(order, weights, steps, tests)
+        else:
+            solved = self._solve_together(weights, steps, tests, effective_n_jobs(n_jobs))
         n_before = len(order) - len(everybody)
-        self._full = [solved.info_of(k) for k in range(min(n_before, len(solved)))]
-        for k in range(n_before, len(solved)):
-            if solved.status[k] is not Status.SOLVED:
-                folds.warn_unsolved([solved.info_of(k)])
-        done = everybody[: max(len(solved) - n_before, 0)]
+        self._full = solved.infos[:n_before]
+        for info in solved.infos[n_before:]:
+            if info.status is not Status.SOLVED:
+                folds.warn_unsolved([info])
+        done = everybody[: max(len(solved.infos) - n_before, 0)]
         if done:
-            table.add_steps(done, solved, n_before, model)
+            columns = {name: column[n_before:] for name, column in solved.columns.items()}
+            seeds = [info.seed for info in solved.infos[n_before:]]
+            table.add_steps(done, columns, seeds, solved.values, folds.model)
         if solved.is_interrupted:
             raise KeyboardInterrupt
+
+    @property
+    def _limits(self) -> Limits:
+        model = self.folds.model
+        return Limits(model.tol, model.max_iter, model.time_limit)
+
+    def _solve_on_kernels(
+        self, order: list[int], weights: FloatArray, steps: Steps, tests: list[Any]
+    ) -> Moved:
+        folds = self.folds
+        folds.choose_kernels([h for h in order if h != FULL])
+        return solve_on_kernels(
+            folds.problem(0),
+            weights,
+            steps,
+            lambda k: folds.view_of(order[k]),
+            tests,
+            limits=self._limits,
+        )
+
+    def _solve_together(
+        self, weights: FloatArray, steps: Steps, tests: list[Any], n_threads: int
+    ) -> Moved:
+        solved = solve_sequence(
+            self.folds.problem(0), weights, steps, limits=self._limits, n_threads=n_threads
+        )
+        sizes = [test.size for test in tests[: solved.n_solved]]
+        rows = np.concatenate([NOWHERE, *tests[: solved.n_solved]])
+        values = solved.values_of_parts(rows, sizes, slice(None))
+        infos = [solved.info_of(k) for k in range(solved.n_solved)]
+        return Moved(solved.columns, infos, values, solved.is_interrupted)
 
     def full_infos(self) -> list[Info]:
         return self._full

@@ -16,7 +16,6 @@ from ...estimators.common.problems import overall_status
 from ...estimators.pipelines import last_step
 from ...problem.box_problem import FloatArray
 from ...problem.solution import Info, Status
-from ...solvers.sequence.sequence import SequenceSolution
 from ..scoring import Scoring, aggregate, as_number, index_rows, knowing, measure, take_rows
 from .protocol import Indices, Split
 
@@ -96,25 +95,29 @@ class FoldTable:
         self.status[fold] = overall_status(infos)  # now it is done
 
     def add_steps(
-        self, folds: Sequence[int], solved: SequenceSolution, first: int, model: Any
+        self,
+        folds: Sequence[int],
+        columns: Mapping[str, FloatArray],
+        seeds: Sequence[str],
+        values: FloatArray,
+        model: Any,
     ) -> None:
-        """Enter folds, all at once, from the steps of a sequence that begin with `first`.
+        """Enter folds, all at once, from the columns of the steps of a sequence.
 
         The same as `add` of each where a metric is all that is asked for, of folds that `model`,
-        of one problem, has in common.
+        of one problem, has in common. `values` are those at the held-out rows, fold after fold.
         """
         begin = time.perf_counter()
-        to, mine = np.asarray(folds), slice(first, first + len(folds))
+        to = np.asarray(folds)
         for name in ("seed_time", "solve_time"):
-            self.columns[name][to] = solved.columns[name][mine]
-        self.columns["fit_time"][to] = solved.seed_time[mine] + solved.solve_time[mine]
+            self.columns[name][to] = columns[name]
+        self.columns["fit_time"][to] = columns["seed_time"] + columns["solve_time"]
         for name, column in self.certificate.items():
-            column[to] = solved.columns[name][mine]
-        self.n_iter[to] = solved.n_iter[mine]
-        self.seed[to] = solved.seed[mine]
+            column[to] = columns[name]
+        self.n_iter[to] = columns["n_iter"]
+        self.seed[to] = seeds
         tests = [self.folds.splits[fold][1] for fold in folds]
         rows, sizes = np.concatenate(tests), np.array([test.size for test in tests])
-        values = solved.values_of_parts(rows, sizes, mine)
         predicted, truth = model._predictions_of(values[:, np.newaxis]), self.y[rows]
         ends = np.cumsum(sizes).tolist()
         assert self.scoring.metric is not None
@@ -125,7 +128,7 @@ class FoldTable:
         self._sums = np.asarray(sums, dtype=np.float64)
         self._n_held_out += np.bincount(rows, minlength=self.folds.n_rows)
         self.columns["score_time"][to] = (time.perf_counter() - begin) / len(folds)
-        self.status[to] = solved.columns["status"][mine].astype(int)  # now they are done
+        self.status[to] = columns["status"].astype(int)  # now they are done
 
     def _score(self, fold: int, model: Any, fits: Sequence[Any]) -> None:
         """Score on the held-out rows, whose decision values are known, and on the others.

@@ -20,9 +20,9 @@ from sklearn.utils.validation import _num_samples
 
 from ...estimators.common.problems import is_on_gpu
 from ...estimators.pipelines import has_preprocessing
-from ...estimators.registry import as_searched, is_primal, on_device, weight_of
+from ...estimators.registry import as_searched, is_primal, weight_of
 from ...kernels import KERNELS
-from ...kernels.choice import parameters_of, uses_gamma
+from ...kernels.choice import parameters_of
 from ...search.plan import Group
 from ..folds.preprocessing import SearchData
 
@@ -53,6 +53,14 @@ class Model:
     #: The same for models that differ in a gamma that is a number, and in nothing else.
     family: Hashable = None
     cells: dict[float, list[int]] = field(default_factory=dict)
+    #: What its kernel is to live on: "cpu", "cuda" or "auto".
+    device: str = "cpu"
+    #: Whether each fold has a kernel of its own even on shared rows.
+    has_own_kernels: bool = False
+
+    def is_on_gpu(self, n: int) -> bool:
+        """Whether its kernel on n rows lives on a GPU."""
+        return self.device != "cpu" and is_on_gpu(self.device, n)
 
     def as_group(self, number: int, folds: tuple[int, ...], **traits: Any) -> Group:
         factors = tuple(sorted(self.cells))
@@ -86,10 +94,15 @@ class Grid:
         self.errors: dict[int, str] = {}
         #: Keeps what is known by its address alive.
         self.candidates = list(candidates)
-        self._last = estimator.steps[-1][0] if isinstance(estimator, Pipeline) else None
-        last = estimator if self._last is None else estimator.steps[-1][1]
+        #: Name and estimator of the last step; "" without a pipeline.
+        self.last: tuple[str, Any] = ("", estimator)
+        if isinstance(estimator, Pipeline):
+            self.last = estimator.steps[-1]
+        self._last = self.last[0] or None
         #: The parameter that a chain goes along.
-        self._weight = weight_of(last)
+        self._weight = weight_of(self.last[1])
+        #: Whether models are trained in the primal, where they share no kernel matrix.
+        self.in_primal = is_primal(self.last[1])
         self._pipelines: dict[Hashable, tuple[int, Any]] = {}
         self._known: dict[Hashable, Model | str] = {}
         self._merged: dict[Hashable, Model] = {}
@@ -138,8 +151,8 @@ class Grid:
         C = known.get(self._weight, 1.0)
         if self._weight in known:
             known[self._weight] = 1.0
-        estimator = copy.copy(base)
-        estimator.__dict__.update(known)
+        estimator = base.__new__(type(base))  # copy.copy asks scikit-learn for its version
+        estimator.__dict__.update(base.__dict__, **known)
         error = self._check(estimator, known)
         return self._merge(head, estimator, known, C) if error is None else error
 
@@ -167,7 +180,7 @@ class Grid:
             else:
                 number = len(self.heads)
                 self.heads.append(head)
-            self._pipelines[key] = number, as_searched(on_device(estimator, self.device))
+            self._pipelines[key] = number, as_searched(estimator, self.device)
         return self._pipelines[key]
 
     def _merge(self, head: int, estimator: Any, params: dict[str, Any], C: Any) -> Model:
@@ -196,6 +209,8 @@ class Grid:
             if "gamma" in used and isinstance(estimator.gamma, Real):
                 family = (head, identify(kernel), *(identify(params[p]) for p in used[1:]), rest)
             model = Model(head, number, " ".join(words), estimator, params, C, family)
+            model.device = getattr(estimator, "device", "cpu")
+            model.has_own_kernels = "gamma" in used and is_scaled(estimator.gamma)
             self._merged[key] = model
             self.models.append(model)
         return self._merged[key]
@@ -278,9 +293,8 @@ def goes_by_fold(grid: Grid, data: SearchData) -> bool:
     """
     has_heads = any(head is not None for head in grid.heads)
     n = _num_samples(data.X)
-    is_gpu = any(is_on_gpu(getattr(model.estimator, "_device", "cpu"), n) for model in grid.models)
-    in_primal = any(is_primal(model.estimator) for model in grid.models)
-    return has_heads and not in_primal and (is_gpu or not data.kept_bytes)
+    is_gpu = any(model.is_on_gpu(n) for model in grid.models)
+    return has_heads and not grid.in_primal and (is_gpu or not data.kept_bytes)
 
 
 def make_groups(grid: Grid, splits: Sequence[Any], by_fold: bool = False) -> list[Group]:
@@ -295,12 +309,12 @@ def make_groups(grid: Grid, splits: Sequence[Any], by_fold: bool = False) -> lis
     for number, model in enumerate(grid.models):
         if not model.cells:
             continue
-        is_gpu = is_on_gpu(getattr(model.estimator, "device", "cpu"), n)
+        is_gpu = model.is_on_gpu(n)
         traits: dict[str, Any] = {"is_small": is_small}
         if model.family is not None and not is_gpu:
             traits |= {"family": model.family, "gamma": model.estimator.gamma}
         if grid.heads[model.head] is None:
-            traits["shares_kernel"] = not has_own_kernels(model.estimator)
+            traits["shares_kernel"] = not model.has_own_kernels
             traits["is_one_chain"] = is_small or is_gpu
             groups.append((model, model.as_group(number, everything, **traits)))
         else:
@@ -309,7 +323,7 @@ def make_groups(grid: Grid, splits: Sequence[Any], by_fold: bool = False) -> lis
     def place(item: tuple[Model, Group]) -> tuple[int, ...]:
         model, group = item
         head, fold, kernel = model.head, group.folds[0], model.kernel
-        if is_primal(model.estimator):  # models share no kernel matrix
+        if grid.in_primal:
             return head, group.model, fold
         return (head, fold, kernel) if by_fold else (head, kernel, fold)
 
@@ -317,7 +331,6 @@ def make_groups(grid: Grid, splits: Sequence[Any], by_fold: bool = False) -> lis
     return [group for _, group in groups]
 
 
-def has_own_kernels(model: Any) -> bool:
-    """Whether each fold has a kernel of its own even on shared rows."""
-    kernel = getattr(model, "kernel", "linear")
-    return uses_gamma(kernel) and isinstance(model.gamma, str) and model.gamma == "scale"
+def is_scaled(gamma: Any) -> bool:
+    """Whether gamma depends on the rows that are trained on."""
+    return isinstance(gamma, str) and gamma == "scale"

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -123,7 +124,7 @@ class ChainSolver:
                 continue
             problem = parts.problem(number, view)
             steps, known = self._begin_from_neighbour(number, steps, problem, result)
-            weights = self._weights(folds, pair, parts.members_of(number))
+            weights = self._weights(folds, pair, parts.places[number])
             solved = solve_sequence(
                 problem,
                 weights,
@@ -133,11 +134,12 @@ class ChainSolver:
                 total_time_limit=self._seconds_left(),
             )
             self._notice(solved.is_interrupted)
-            if len(solved):
+            if solved.n_solved:
                 result.count(steps, solved, self.position)
+            members = parts.places[number] if parts.is_divided else None
+            values = self._values_of_steps(steps, solved) if members is None else {}
             for fold in folds:
-                members = parts.members_of(number) if parts.is_divided else None
-                self._keep(self.position[fold], steps, solved, members)
+                self._keep(self.position[fold], steps, solved, members, values)
             if self.neighbour is not None:
                 self.neighbour.keep(number, steps, solved)
         if self.neighbour is not None:
@@ -213,9 +215,13 @@ class ChainSolver:
         if is_interrupted:
             self.is_interrupted, self.end = True, 0.0
 
-    def score(self, gamma: float, kernel: Any, good: Sequence[int], result: ChainResult) -> float:
-        """Enter the scores of every fold; returns the seconds that took."""
-        begin = time.perf_counter()
+    def score(
+        self, gamma: float, kernel: Any, good: Sequence[int], result: ChainResult, begin: float
+    ) -> None:
+        """Enter the scores of every fold; `begin` is when the solves began."""
+        middle = time.perf_counter()
+        found: dict[int, Mapping[str, FloatArray]] = {}
+        n_done = {h: self.pieces[h].n_solved for h in good}
         for h in good:
             number = self.local[h]
             base = self.rows.as_prepared(self.model, self.sets.training_set(number).model)
@@ -224,23 +230,42 @@ class ChainSolver:
                 self.setting.data, self.rows, self.sets, base, self.chain.folds[h], number
             )
             pieces = self.pieces[h]
-            n_done = pieces.n_solved
-            result.forget(h, n_done)
-            if n_done == 0:
+            if n_done[h] == 0:
                 continue
             judge = self.setting.judge
             scores = []
-            for numbers in self._portions(h, n_done):
+            for numbers in self._portions(h, n_done[h]):
                 values = {part: self._values(h, numbers, part) for part in judge.parts}
                 make_model = partial(self._fitted, pieces, base, number, numbers)
                 scores.append(judge.score_fold(fold, values, make_model))
-            result.enter_scores(h, join_scores(scores))
-        seconds = time.perf_counter() - begin
-        result.score_time[good] = seconds / (len(good) * len(self.chain.factors))
-        return seconds
+            found[h] = join_scores(scores)
+        result.finish(n_done, found, (middle - begin, time.perf_counter() - middle))
+
+    def _values_of_steps(
+        self, steps: Sequence[Step], solved: SequenceSolution
+    ) -> dict[str, dict[int, FloatArray]]:
+        """Decision values by part and fold, of shape (n_C, n_rows), of all steps in one call."""
+        folds = [step.fold for step in steps[: solved.n_solved]]
+        values: dict[str, dict[int, FloatArray]] = {}
+        for part in self.setting.judge.parts:
+            rows = {fold: self._rows_of(self.position[fold], part) for fold in set(folds)}
+            sizes = [rows[fold].size for fold in folds]
+            together = np.concatenate([rows[fold] for fold in folds]) if folds else ()
+            found = solved.values_of_parts(together, sizes, slice(0, len(folds)))
+            values[part], start = {}, 0
+            for fold, own in groupby(folds):
+                shape = (len(list(own)), rows[fold].size)
+                values[part][fold] = found[start : start + shape[0] * shape[1]].reshape(shape)
+                start += shape[0] * shape[1]
+        return values
 
     def _keep(
-        self, h: int, steps: Sequence[Step], solved: SequenceSolution, members: Indices | None
+        self,
+        h: int,
+        steps: Sequence[Step],
+        solved: SequenceSolution,
+        members: Indices | None,
+        known: Mapping[str, Mapping[int, FloatArray]],
     ) -> None:
         """Keep what the scores of a fold need of one pair's solves, and no more.
 
@@ -248,13 +273,15 @@ class ChainSolver:
         """
         fold, number = self.chain.folds[h], self.local[h]
         first = next(k for k, step in enumerate(steps) if step.fold == fold)
-        mine = slice(first, min(first + len(self.chain.factors), len(solved)))
+        mine = slice(first, min(first + len(self.chain.factors), solved.n_solved))
         numbers = range(mine.start, mine.stop)
         judge, sign = self.setting.judge, self.sets.sign_of(number)
         values, betas = {}, []
         if members is None:
             for part in judge.parts:
-                found = solved.values_at(self._rows_of(h, part), mine)
+                found = known[part].get(fold)
+                if found is None:  # cut before its first step
+                    found = np.empty((0, self._rows_of(h, part).size))
                 values[part] = found if sign == 1.0 else sign * found
         else:
             for beta in solved.beta[mine]:

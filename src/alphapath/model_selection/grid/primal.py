@@ -69,7 +69,8 @@ class PrimalWork:
         self, chain: Chain, neighbour: Neighbour | None = None
     ) -> dict[str, NDArray[Any]] | None:
         """The arrays of a chain; None where the time is over. No chain has a neighbour here."""
-        end = self.setting.shares.end_of(chain)
+        shares = self.setting.shares
+        end = None if shares.deadline is None else shares.end_of(chain)
         if end is not None and time.time() >= end:
             return None
         result = ChainResult(chain)
@@ -112,15 +113,15 @@ class PrimalWork:
             scores[h].append(rows.score(h, fits))
             result.score_time[h, k] = time.perf_counter() - start
         score_time = float(result.score_time.sum())
-        result.share_time(time.perf_counter() - begin - score_time)
+        solve_time = time.perf_counter() - begin - score_time
+        found: dict[int, dict[str, Any]] = {h: {} for h in good}
         for h in good:
-            n_done = len(scores[h])
-            result.forget(h, n_done)
-            seeds[h, n_done:] = ""
-            for part in setting.judge.parts:
-                found = [both[part] for both in scores[h]]
-                columns = as_columns(found, setting.judge.error_score) if found else {}
-                result.enter_scores(h, {f"{part}_{name}": v for name, v in columns.items()})
+            seeds[h, len(scores[h]) :] = ""
+            for part in setting.judge.parts if scores[h] else ():
+                own = [both[part] for both in scores[h]]
+                columns = as_columns(own, setting.judge.error_score)
+                found[h] |= {f"{part}_{name}": values for name, values in columns.items()}
+        result.finish({h: len(scores[h]) for h in good}, found, (solve_time, None))
 
 
 class ChainRows:

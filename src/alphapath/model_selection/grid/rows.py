@@ -16,15 +16,13 @@ from sklearn.pipeline import Pipeline
 
 from ...estimators.common.base import BaseSVM
 from ...estimators.common.problems import Parts, divide, make_store
-from ...gpu import DeviceStore
 from ...kernels import Kernel
-from ...kernels.choice import choose_gamma, make_kernel
-from ...kernels.store import Shelf
+from ...kernels.choice import choose_kernel
 from ...problem.box_problem import FloatArray
 from ..folds.preprocessing import SearchData, transform_fold
 from ..folds.protocol import Split
 from ..folds.training_sets import FoldSets
-from .candidates import Model, has_own_kernels, identify
+from .candidates import Model, identify
 
 
 class SearchRows:
@@ -58,8 +56,7 @@ class SearchRows:
         self.rows = self.model._prepare(X, y, sample_weight, merge=False)
         self.splits = splits
         self.head = head
-        self.store = make_store(self.rows.X, memory_limit, model._device)
-        self.shelf = Shelf(self.store.memory_limit)
+        self.store = make_store(self.rows.X, memory_limit, model.device)
         self._sets: dict[Any, FoldSets] = {}
         self._parts: dict[Any, Parts] = {}
         self.weights = lru_cache(maxsize=256)(self._weights)
@@ -67,18 +64,6 @@ class SearchRows:
     def keep_products(self) -> None:
         """Distances or dot products are kept: several kernels are made of them."""
         self.store.keep_products()
-        if isinstance(self.store, DeviceStore):
-            self.shelf = Shelf(self.store.room_for_jobs())
-        else:
-            self.shelf = Shelf(self.store.room)
-
-    def job_bytes(self, tol: float, n_problems: int) -> int:
-        """Bytes of a kernel matrix, as if it were alone; at most the limit. A device holds the
-        problems as well.
-        """
-        if isinstance(self.store, DeviceStore):
-            return self.store.job_bytes(n_problems)
-        return self.store.work_bytes(tol)
 
     def sets(self, model: Model) -> FoldSets:
         """The training sets of the folds; they depend on the class weights only."""
@@ -116,12 +101,10 @@ class SearchRows:
     def kernel_of(self, model: Model, fold: int) -> tuple[float, Kernel]:
         """gamma and the kernel of a fold: "scale" is derived from its training rows."""
         svm = model.estimator
-        kernel = svm.kernel
         weights = self.rows.weights
-        if has_own_kernels(svm):
+        if model.has_own_kernels:
             weights = weights * self.sets(model).training_set(fold).times
-        gamma = choose_gamma(svm, self.rows.X, weights)
-        return gamma, make_kernel(kernel, gamma, svm.degree, svm.coef0)
+        return choose_kernel(svm, self.rows.X, weights)
 
 
 def shared_rows(data: SearchData, model: BaseSVM) -> SearchRows:

@@ -10,13 +10,12 @@ from typing import Any
 from numpy.typing import NDArray
 from sklearn.utils.validation import _num_samples
 
-from ...estimators.common.problems import is_on_gpu
 from ...kernels import parse_memory_limit
 from ...kernels.store import Shelf
 from ...search.chain import Chain
 from ...search.kernel_links import Neighbour
 from ...search.table import ChainResult
-from .candidates import Model, has_own_kernels
+from .candidates import Model
 from .chain import ChainSolver, Setting
 from .rows import SearchRows, fold_rows, shared_rows
 
@@ -36,20 +35,16 @@ class SearchWork:
         self.setting = setting
         self._shared: SearchRows | None = None
         self._lock = threading.Lock()
-        #: Rows of folds with preprocessing.
-        limit = parse_memory_limit(setting.data.memory_limit)
-        room = 0 if setting.shares.goes_by_fold else setting.data.kept_bytes
-        self._folds = Shelf(limit, room)
-
-    @property
-    def n_threads(self) -> int | None:
-        """Threads that keep a device busy; None for chains of the processor."""
-        n = _num_samples(self.setting.data.X)
-        is_on_device = [
-            is_on_gpu(model.estimator._device, n) and self.setting.heads[model.head] is None
-            for model in self.setting.models
-        ]
-        return KERNELS_AT_A_TIME if all(is_on_device) else None
+        data, heads = setting.data, setting.heads
+        self._has_heads = any(head is not None for head in heads)
+        if self._has_heads:
+            room = 0 if setting.shares.goes_by_fold else data.kept_bytes
+            #: Rows of folds with preprocessing.
+            self._folds = Shelf(parse_memory_limit(data.memory_limit), room)
+        n = _num_samples(data.X)
+        is_on_device = not self._has_heads and all(m.is_on_gpu(n) for m in setting.models)
+        #: Threads that keep a device busy; None for chains of the processor.
+        self.n_threads = KERNELS_AT_A_TIME if is_on_device else None
 
     def __reduce__(self) -> Any:
         return restore, (self.setting, self.token)
@@ -67,11 +62,12 @@ class SearchWork:
 
         `neighbour` has what the chain on the kernel before left, and takes what this one leaves.
         """
-        end = self.setting.shares.end_of(chain)
+        shares = self.setting.shares
+        end = None if shares.deadline is None else shares.end_of(chain)
         if end is not None and time.time() >= end:
             return None
         result = ChainResult(chain)
-        if all(head is None for head in self.setting.heads):
+        if not self._has_heads:
             # Rows that no candidate could use are refused as such, and not candidate by candidate.
             self._find_shared(self.setting.models[chain.model], chain.head)
         try:
@@ -96,13 +92,11 @@ class SearchWork:
 
         def make() -> SearchRows:
             rows = fold_rows(self.setting.data, head, self.setting.last, model.estimator, fold)
-            rows.shelf = Shelf(size)
+            rows.store.leases = Shelf(size)
             return self._with_products(rows, chain.head)
 
-        def solve(rows: SearchRows) -> None:
+        with self._folds.lease((chain.head, fold), size, make) as rows:
             self._solve(ChainSolver(self.setting, chain, model, rows, neighbour, end), result)
-
-        self._folds.use((chain.head, fold), size, make, solve)
 
     def _find_shared(self, model: Model, head: int) -> SearchRows:
         with self._lock:
@@ -114,7 +108,7 @@ class SearchWork:
     def _with_products(self, rows: SearchRows, head: int) -> SearchRows:
         """Distances or dot products are kept where more than one kernel is made of them."""
         models = [model for model in self.setting.models if model.head == head]
-        is_scaled = any(has_own_kernels(model.estimator) for model in models)
+        is_scaled = any(model.has_own_kernels for model in models)
         n_kernels = len({model.kernel for model in models})
         if n_kernels > 1 or (is_scaled and len(rows.splits) > 1):
             rows.keep_products()
@@ -131,25 +125,20 @@ class SearchWork:
         if not good:
             return
         gamma, kernel = rows.kernel_of(model, solver.local[good[0]])
-        tol = model.estimator.tol
         begin = time.perf_counter()
-
-        def solve(view: Any) -> None:
-            solver.solve(view, good, result)
-            score_time = solver.score(gamma, kernel, good, result)
-            result.share_time(time.perf_counter() - begin - score_time)
-            if solver.is_interrupted:
-                interrupt = KeyboardInterrupt()
-                interrupt.partial = result.arrays()  # type: ignore[attr-defined]
-                raise interrupt
-
-        rows.shelf.use(
-            # Problems on a device take room as well: there every model is counted.
-            (kernel.key, tol < 1e-5, solver.chain.model if self.n_threads else None),
-            rows.job_bytes(tol, len(solver.chain.steps)),
-            lambda: rows.store.view(kernel, tol=tol),
-            solve,
+        lease = rows.store.lease(
+            kernel,
+            tol=model.estimator.tol,
+            n_problems=len(solver.chain.steps),
+            user=solver.chain.model if self.n_threads else None,
         )
+        with lease as view:
+            solver.solve(view, good, result)
+            solver.score(gamma, kernel, good, result, begin)
+        if solver.is_interrupted:
+            interrupt = KeyboardInterrupt()
+            interrupt.partial = result.arrays()  # type: ignore[attr-defined]
+            raise interrupt
 
 
 def restore(setting: Setting, token: str) -> SearchWork:

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from ...paths.incremental import Decrement
 from ...problem.box_problem import FloatArray
-from ...problem.limits import Limits, out_of_time
+from ...problem.limits import Limits
 from ...problem.solution import Solution
 from ...seeds import SEEDS
 from ...solvers.sequence.leave_one_out import leave_out
 from .plan import DECREMENTAL
-from .run import solve_within
+from .run import out_of_time, seconds_left, solve_within
 
 #: "auto" withdraws each instance and repairs by SMO, "decremental" follows the exact path; "none"
 #: begins every refit from zero.
@@ -68,7 +68,7 @@ def refit_without(
 def _withdraw(
     full: Solution, instances: NDArray[np.intp], limits: Limits, only_signs: bool
 ) -> Refits:
-    seconds = limits.seconds_left()
+    seconds = seconds_left(limits)
     left_out = leave_out(
         full,
         instances,
@@ -97,7 +97,7 @@ def _solve_each(
         mask[t] = False
         try:
             if decrement is not None:
-                limits.seconds_left()
+                seconds_left(limits)
                 solution = decrement.without(problem)
             else:
                 start = None if seeding == "none" else SEEDS[seeding](full, problem)

@@ -60,7 +60,7 @@ def check_seeding(seeding: str) -> None:
 
 def make_plan(
     folds: Sequence[int],
-    held_out: Callable[[int], BoolArray],
+    held_out: Callable[[Sequence[int]], list[NDArray[np.intp]]],
     seeding: str,
     wants_full: bool,
     size: int,
@@ -69,7 +69,8 @@ def make_plan(
 
     With the solution on all data wanted anyway, or many folds, every fold begins from it by the
     greedy seed; otherwise by the greedy seed from the nearest fold solved before. `held_out` gives
-    the mask of a fold, `size` is the number of instances of the problem, which may be fewer.
+    the instances that folds leave out, `size` is the number of instances of the problem, which may
+    be fewer.
     """
     check_seeding(seeding)
     is_auto = seeding == "auto"
@@ -86,7 +87,10 @@ def make_plan(
 
 
 def nearest_earlier(
-    folds: Sequence[int], held_out: Callable[[int], BoolArray], *, prefers_first: bool = False
+    folds: Sequence[int],
+    held_out: Callable[[Sequence[int]], list[NDArray[np.intp]]],
+    *,
+    prefers_first: bool = False,
 ) -> dict[int, int]:
     """For each fold the earlier one whose training set differs in the fewest instances.
 
@@ -99,7 +103,7 @@ def nearest_earlier(
     }
     if len(folds) < 3:
         return parents
-    own = [np.flatnonzero(held_out(fold)) for fold in folds]
+    own = held_out(folds)
     counts, rows = [part.size for part in own], np.concatenate(own)
     if np.bincount(rows).max(initial=0) <= 1:
         return parents

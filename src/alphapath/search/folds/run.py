@@ -18,18 +18,24 @@ from typing import Any, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import NDArray
 
 from ...errors import SolverMismatch
 from ...interrupt import Stop
 from ...paths.incremental import Decrement
 from ...problem.box_problem import FloatArray, KernelView, Problem
-from ...problem.limits import Limits, out_of_time
+from ...problem.limits import Limits
 from ...problem.solution import Info, Solution, Status
 from ...problem.steps import Known, Steps
 from ...seeds import REGISTRY, SEEDS
 from ...solvers import SOLVERS
 from ...solvers.native import single_threaded
-from ...solvers.sequence.sequence import SequenceSolution, make_workspace, solve_sequence
+from ...solvers.sequence.sequence import (
+    SequenceSolution,
+    make_workspace,
+    move_known,
+    solve_sequence,
+)
 from ..cost import SEED_WORK, estimate_work
 from .plan import COLD, DECREMENTAL, FULL, BoolArray, Plan, make_plan
 
@@ -242,7 +248,11 @@ def solve_folds(
     held_out = [np.asarray(mask, dtype=bool) for mask in masks]
     folds = range(len(held_out))
     wants_full_first = wants_full or full is not None
-    plan = make_plan(folds, held_out.__getitem__, seeding, wants_full_first, problem.n)
+
+    def find_held_out(some: Sequence[int]) -> list[NDArray[np.intp]]:
+        return [np.flatnonzero(held_out[fold]) for fold in some]
+
+    plan = make_plan(folds, find_held_out, seeding, wants_full_first, problem.n)
 
     def problem_of(fold: int) -> Problem:
         return problem if fold == FULL else problem.with_held_out(held_out[fold])
@@ -260,9 +270,23 @@ def solve_folds(
     return FoldRun(tuple(map(solved.get, folds)), chain.full)
 
 
+def seconds_left(limits: Limits) -> float | None:
+    """What a solve may take now; None for no limit."""
+    if limits.deadline is None:
+        return limits.time_limit
+    left = limits.deadline - time.monotonic()
+    if left <= 0.0:
+        raise out_of_time()
+    return left if limits.time_limit is None else min(left, limits.time_limit)
+
+
+def out_of_time() -> TimeoutError:
+    return TimeoutError("The time limit was reached before the last fold was solved.")
+
+
 def solve_within(limits: Limits, problem: Problem, start: Any = None) -> Solution:
     """Solve one problem; an interrupt and a missed deadline are exceptions."""
-    seconds = limits.seconds_left()
+    seconds = seconds_left(limits)
     options: dict[str, Any] = {"free_set": limits.free_set} if problem.has_equality else {}
     solution = SOLVERS["smo" if problem.has_equality else "coordinate"](
         problem,
@@ -296,7 +320,7 @@ def solve_steps_within(
         steps,
         limits=limits,
         known=known,
-        total_time_limit=None if limits.deadline is None else limits.seconds_left(),
+        total_time_limit=None if limits.deadline is None else seconds_left(limits),
         workspace=workspace,
         n_threads=n_threads,
     )
@@ -443,8 +467,11 @@ class FoldChain:
             self.solve_full()  # before the fold's own kernel is made: there may be room for one
         problem = self.problem_of(fold)
         kernel = problem.kernel if parent == COLD else self._problem_solved(parent).kernel
-        if not self._is_native or kernel is not problem.kernel or not is_native(problem):
+        if not self._is_native or not is_native(problem):
             self._batch[fold] = self._solve_alone(problem, self._find_solution(parent))
+            return
+        if kernel is not problem.kernel:
+            self._solve_on_its_kernel(fold, problem, self._find_solution(parent))
             return
         # To ask for the problem of another fold may make its kernel.
         goes_on = self.in_turn and self.shares_kernel
@@ -471,12 +498,20 @@ class FoldChain:
         found = solve_steps_within(self.limits, family, weights, steps, known, workspace, n_threads)
         self._take(folds, problems, found)
 
+    def _solve_on_its_kernel(self, fold: int, problem: Problem, parent: Solution | None) -> None:
+        """Solve a fold from a solution on another kernel."""
+        assert parent is not None
+        known = move_known(parent.problem.weights, parent.beta, problem, problem.kernel)
+        step = Steps(np.zeros(1, dtype=np.int64), np.ones(1), np.zeros(1, dtype=int), ["greedy"])
+        found = solve_steps_within(self.limits, problem, problem.weights[None], step, [known])
+        self._take([fold], [problem], found)
+
     def _take(self, folds: list[int], problems: list[Problem], found: SequenceSolution) -> None:
         """Keep what was solved, and for the fold that was cut the reason."""
-        for k in range(len(found)):
+        for k in range(found.n_solved):
             self._batch[folds[k]] = found.solution_of(k, problems[k])
         self.full = self._batch.pop(FULL, self.full)
-        if len(found) < len(folds):
+        if found.n_solved < len(folds):
             self._stop = KeyboardInterrupt() if found.is_interrupted else out_of_time()
             if not self._batch:
                 raise self._stop
@@ -516,7 +551,7 @@ class FoldChain:
                 "The decremental way needs one kernel for all folds: a number for gamma, and no "
                 "preprocessing that is fitted on each fold."
             )
-        self.limits.seconds_left()
+        seconds_left(self.limits)
         if self._decrement is None:
             self._decrement = Decrement(full)
         return self._decrement.without(problem).with_seed(DECREMENTAL, 0.0)

@@ -14,8 +14,8 @@ from ...problem.box_problem import Problem, Start
 from ...problem.limits import Limits
 from ...problem.solution import Solution
 from .. import device
-from ..native import require_equality, require_no_ridge, run
-from ..precision import as_stalled, continue_counts, in_double, is_hopeless, is_rounded, is_spoilt
+from ..native import is_on_device, is_rounded, require_equality, require_no_ridge, run
+from ..precision import as_stalled, continue_counts, in_double, is_hopeless, is_spoilt
 
 
 def solve(
@@ -38,7 +38,7 @@ def solve(
     """
     require_equality(problem, has_equality=True, solver="smo", instead="coordinate")
     require_no_ridge(problem, solver="smo")
-    if device.is_on_device(problem):
+    if is_on_device(problem):
         return device.solve(problem, start, Limits(tol, max_iter, time_limit))
     limits = Limits(tol, max_iter, time_limit, free_set)
     if not is_rounded(problem.kernel):

@@ -19,8 +19,8 @@ from ...problem.box_problem import FloatArray
 from ...problem.limits import Limits
 from ...problem.solution import Info, Status
 from ...problem.steps import Steps
-from ..native import SEED_NAMES, single_threaded, solve_options
-from ..precision import is_hopeless, is_rounded, slope_errors
+from ..native import SEED_NAMES, is_rounded, single_threaded, solve_options
+from ..precision import is_hopeless, slope_errors
 
 IntArray = NDArray[np.int64]
 

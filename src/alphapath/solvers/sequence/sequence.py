@@ -10,13 +10,14 @@ otherwise exceed that of the solves. See cpp/src/sequence/sequence.cpp.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ... import _core
 from ...gpu.batch import Plan
@@ -24,11 +25,22 @@ from ...problem.box_problem import FloatArray, Problem
 from ...problem.limits import Limits
 from ...problem.solution import Info, Solution, Status
 from ...problem.steps import Known, Steps
-from ..device import is_on_device, solve_steps
-from ..native import SEED_NAMES, require_equality, require_no_ridge, single_threaded, solve_options
-from ..precision import TwoPasses, is_rounded
+from ..device import solve_steps
+from ..native import (
+    SEED_NAMES,
+    is_on_device,
+    is_rounded,
+    require_equality,
+    require_no_ridge,
+    single_threaded,
+    solve_options,
+)
+from ..precision import TwoPasses
 
 COUNTS = ("n_iter", "n_free_set_solves", "n_bound_hits", "n_refreshes")
+
+#: The statuses of a solve, by their numbers.
+STATUSES = {int(status): status for status in Status}
 
 #: What Info takes of the columns as it is.
 TOLD = (*COUNTS, "objective", "duality_gap", "kkt_violation", "seed_time", "solve_time")
@@ -36,12 +48,12 @@ TOLD = (*COUNTS, "objective", "duality_gap", "kkt_violation", "seed_time", "solv
 
 @dataclass(frozen=True, eq=False)
 class SequenceSolution:
-    """The solutions of the first `len(self)` steps; fewer if a limit or Ctrl-C ended the run.
+    """The solutions of the first `n_solved` steps; fewer if a limit or Ctrl-C ended the run.
 
     Attributes of shape (n_solved,): bias, objective, duality_gap, kkt_violation, n_free (instances
     inside their boxes), status, n_iter, n_free_set_solves, n_bound_hits, n_refreshes, seed (names),
     seed_time and solve_time; of shape (n_solved, n): beta and gradient. `self[k]` is the Solution
-    of step k.
+    of step k. `columns` has them as the native core numbers them.
     """
 
     problem: Problem
@@ -49,25 +61,35 @@ class SequenceSolution:
     steps: Steps
     columns: dict[str, Any]
     is_interrupted: bool
+    n_solved: int = field(init=False)
+    bias: FloatArray = field(init=False)
+    objective: FloatArray = field(init=False)
+    duality_gap: FloatArray = field(init=False)
+    kkt_violation: FloatArray = field(init=False)
+    n_free: FloatArray = field(init=False)
+    n_iter: NDArray[np.int64] = field(init=False)
+    n_free_set_solves: NDArray[np.int64] = field(init=False)
+    n_bound_hits: NDArray[np.int64] = field(init=False)
+    n_refreshes: NDArray[np.int64] = field(init=False)
+    seed_time: FloatArray = field(init=False)
+    solve_time: FloatArray = field(init=False)
+    beta: FloatArray = field(init=False)
+    gradient: FloatArray = field(init=False)
+    status: tuple[Status, ...] = field(init=False)
+    seed: tuple[str, ...] = field(init=False)
 
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self.__dict__["columns"][name]
-        except KeyError:
-            raise AttributeError(name) from None
+    def __post_init__(self) -> None:
+        columns = dict(self.columns)
+        seeds, statuses = columns.pop("seed").tolist(), columns.pop("status").tolist()
+        self.__dict__.update(
+            columns,
+            n_solved=len(statuses),
+            seed=tuple(SEED_NAMES[int(number)] for number in seeds),
+            status=tuple(STATUSES[int(number)] for number in statuses),
+        )
 
     def __len__(self) -> int:
-        return len(self.columns["bias"])
-
-    @cached_property
-    def seed(self) -> tuple[str, ...]:
-        """The name of the seed of each step."""
-        return tuple(SEED_NAMES[number] for number in self.columns["seed"].astype(int))
-
-    @cached_property
-    def status(self) -> tuple[Status, ...]:
-        """The status of each solve."""
-        return tuple(Status(number) for number in self.columns["status"].astype(int))
+        return self.n_solved
 
     @cached_property
     def decision_values(self) -> FloatArray:
@@ -95,7 +117,7 @@ class SequenceSolution:
         gradient, beta = self.gradient[steps], self.beta[steps]
         if not len(beta):  # the first step was interrupted
             return np.empty(0)
-        sizes = self._sizes[: len(self)][steps]
+        sizes = self._sizes[: self.n_solved][steps]
         return np.asarray(view.products_at(gradient, self.problem.targets, beta, sizes, rows, ends))
 
     @cached_property
@@ -181,13 +203,78 @@ def solve_sequence(
             columns = passes.run(total_time_limit)
         else:
             columns = solve(problem, steps, known, total_time_limit)
+    for name in ("beta", "gradient"):  # without a solved step the native arrays have no columns
+        columns[name] = columns[name].reshape(-1, problem.n)
     for array in columns.values():
         array.flags.writeable = False
     for name in COUNTS:
         columns[name] = columns[name].astype(np.int64)
-    n_solved = len(columns["bias"])
+    is_cut = len(columns["bias"]) < len(steps.rows)
     is_late = total_time_limit is not None and time.perf_counter() - begin >= total_time_limit
-    return SequenceSolution(problem, rows, steps, columns, n_solved < len(steps) and not is_late)
+    return SequenceSolution(problem, rows, steps, columns, is_cut and not is_late)
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What is kept of steps that were solved one by one: the first `len(infos)` of them.
+
+    `values` are decision values at the rows asked for, one step after the other.
+    """
+
+    columns: dict[str, Any]
+    infos: list[Info]
+    values: FloatArray
+    is_interrupted: bool
+
+
+def solve_on_kernels(
+    problem: Problem,
+    weights: FloatArray,
+    steps: Steps,
+    view_of: Callable[[int], Any],
+    rows: Sequence[Any],
+    *,
+    limits: Limits,
+) -> Moved:
+    """As solve_sequence, where step k is on the kernel `view_of(k)`; its values are those at
+    `rows[k]`. One kernel at a time is held; a parent's beta gets its gradient on the step's own.
+    """
+    left = Counter(steps.parents.tolist())
+    betas: dict[int, FloatArray] = {}
+    found: list[dict[str, Any]] = []
+    infos, values = [], [np.empty(0)]
+    is_interrupted = False
+    with single_threaded():
+        for k, (row, parent) in enumerate(zip(steps.rows, steps.parents.tolist(), strict=True)):
+            view, known = view_of(k), []
+            if parent >= 0:
+                known = [move_known(weights[steps.rows[parent]], betas[parent], problem, view)]
+                left[parent] -= 1
+                if not left[parent]:
+                    del betas[parent]
+            begin = np.array([0 if known else -1])
+            one = Steps(np.zeros(1, dtype=np.int64), steps.factors[[k]], begin, [steps.seeds[k]])
+            own = problem.with_kernel(view)
+            solved = solve_sequence(own, weights[[row]], one, limits=limits, known=known)
+            is_interrupted = solved.is_interrupted
+            if not solved.n_solved:
+                break
+            if left[k]:
+                betas[k] = solved.beta[0]
+            values.append(solved.values_at(rows[k])[0])
+            infos.append(solved.info_of(0))
+            found.append({name: solved.columns[name] for name in (*TOLD, "status")})
+    columns = {
+        name: np.concatenate([own[name] for own in found]) if found else np.empty(0)
+        for name in (*TOLD, "status")
+    }
+    return Moved(columns, infos, np.concatenate(values), is_interrupted)
+
+
+def move_known(weights: FloatArray, beta: FloatArray, problem: Problem, view: Any) -> Known:
+    """A solution of the same family on another kernel of the same instances."""
+    support = np.flatnonzero(beta)
+    return Known(weights, beta, view.multiply(support, beta[support]) - problem.targets)
 
 
 def solve_steps_on(
