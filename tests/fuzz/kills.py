@@ -91,7 +91,8 @@ def run_search(kind: Kind, folder: Path, journal: Path | None) -> int:
         given = ["search", "data.svm", "--log2c=-3,7,2", "--log2g=-8,0,1", "--json", "results"]
         given += [] if journal is None else ["--journal", str(journal)]
         given += [] if kind.backend == "serial" else ["--n-jobs", str(N_WORKERS)]
-        return cli.main(given)
+        sys.argv[1:] = given
+        cli.run_process()
     X, y = make_data()
     C = [100.0] if kind.is_linked else 2.0 ** np.arange(-3, 8, 2)
     grid = {"C": C, "gamma": 2.0 ** np.linspace(-8, 0, 24)}

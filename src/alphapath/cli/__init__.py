@@ -8,11 +8,13 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
+from typing import NoReturn
 
 from ..errors import AlphapathError
 from ..version import __version__
@@ -74,6 +76,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with Termination() as termination:
         code = run_command(arguments)
     return TERMINATED if code == INTERRUPTED and termination.is_wanted else code
+
+
+def run_process() -> NoReturn:
+    """Run the command of this process and exit; Ctrl-C after the work is done changes nothing."""
+    code = main()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(code)
 
 
 def run_command(arguments: Sequence[str] | None) -> int:
