@@ -131,7 +131,8 @@ def check_switches(case: Case, labels: Any, found: Quality) -> None:
     if up.size == 0 or down.size == 0:
         return
     i, j = float(up.max()), float(down.max())
-    if min(i, j) > NOISE + room and i + j > 2.0 + GAIN + 2.0 * (NOISE + room):
+    # The pair is the first row each within NOISE of the largest slack, which may be less by that.
+    if min(i, j) > 2.0 * NOISE + room and i + j > 2.0 + GAIN + 2.0 * (NOISE + room):
         raise CaseError(f"slacks of {i:.8g} and {j:.8g} are left, of two rows to be switched")
 
 

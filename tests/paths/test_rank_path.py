@@ -251,3 +251,11 @@ def test_what_bridges_a_gap_is_no_piece_of_the_path() -> None:
                 RankSVM(C=C), X, y, qid=qid, c_old=np.array([1e3, 1.0, 1e-3]), c_new=c_new
             )
             assert np.all(np.diff(path.pieces["tau"]) >= 0.0)
+
+
+def test_equal_rows_have_equal_scores() -> None:
+    X, y, qid = generated(31)
+    path = rank_c_path(RankSVM(), X, y, 0.01, 1.0, qid=qid)
+    for n in (5, 11, 18):
+        scores = path.decision_function(np.tile(X[:1] / 3.0, (n, 1)), 0.3)
+        assert np.unique(scores).size == 1

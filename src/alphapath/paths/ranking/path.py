@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from ...kernels import PairView
-from ...kernels.equal_rows import distinct_rows
+from ...kernels.equal_rows import distinct_rows, on_distinct_rows
 from ...kernels.samples import as_rows
 from ...problem.box_problem import FloatArray
 from ...problem.solution import Solution, Status, make_solution
@@ -64,8 +64,9 @@ class RankPath(Path):
         return replace(better, info=replace(better.info, status=status))
 
     def decision_function(self, X: Any, t: float) -> FloatArray:
-        """Return the scores of the rows of X by the model at t."""
-        return self.scores_of(as_rows(X), self.beta_at(t))
+        """Scores of the rows of X by the model at t; equal rows have bitwise equal scores."""
+        beta = self.beta_at(t)
+        return on_distinct_rows(as_rows(X), lambda rows: self.scores_of(rows, beta))
 
     def scores_of(self, X: Any, beta: FloatArray) -> FloatArray:
         """Return the scores of the rows of X by the model with this beta."""
